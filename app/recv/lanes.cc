@@ -93,6 +93,7 @@ std::optional<ReceivedSegment> Lanes::take(const rvma::Completion& completion) {
   const auto posted_as = static_cast<uint32_t>(completion.context);
   Slot slot = std::move(slots_[posted_as]);
   CHECK(slot.buffer);
+  if (slot.is_ahead) turns_->ahead_came_back();
   slots_.release(posted_as);
   Lane& lane = lanes_.at(slot.base);
   CHECK(lane.posted > 0 && posted_total_ > 0);
@@ -112,7 +113,7 @@ std::optional<ReceivedSegment> Lanes::take(const rvma::Completion& completion) {
   return arrival;
 }
 
-bool Lanes::post(Lane& lane, memory::Loan buffer, Instant now) {
+bool Lanes::post(Lane& lane, memory::Loan buffer, bool is_ahead, Instant now) {
   const uint64_t mailbox = lane.base + (lane.next_n & stripe_mask);
   if (lane.next_n > 0 && lane.next_n < session::stripes) {
     if (const Status opened = mailboxes_.open(mailbox, {.key = lane.key}); opened != Status::success) {
@@ -132,6 +133,8 @@ bool Lanes::post(Lane& lane, memory::Loan buffer, Instant now) {
   slots_[slot].base = lane.base;
   slots_[slot].n = lane.next_n;
   slots_[slot].posted_at = now;
+  slots_[slot].is_ahead = is_ahead;
+  if (is_ahead) turns_->posted_ahead();
   ++lane.next_n;
   ++lane.posted;
   ++posted_total_;
@@ -161,11 +164,11 @@ void Lanes::step_out(Lane& lane) {
   lane.ticket = 0;
 }
 
-bool Lanes::post_one(Lane& lane, Instant now) {
+bool Lanes::post_one(Lane& lane, bool is_ahead, Instant now) {
   if (!rate_->may_post()) return false;
   memory::Loan buffer = pool_.lend();
   if (!buffer) return false;
-  if (post(lane, std::move(buffer), now)) return true;
+  if (post(lane, std::move(buffer), is_ahead, now)) return true;
   broken_.push_back(lane.index);
   return false;
 }
@@ -175,7 +178,7 @@ void Lanes::post_asked(Lane& lane, uint32_t room, Instant now) {
   const bool wants = lane.ask_at == lane.next_n && lane.posted == 0 && room > 0 && rate_->may_post();
   if (!wants) return step_out(lane);
   if (lane.ticket == 0) lane.ticket = turns_->line_up();
-  if (turns_->is_next(lane.ticket, pool_.free_count()) && post_one(lane, now)) return step_out(lane);
+  if (turns_->is_next(lane.ticket, pool_.free_count()) && post_one(lane, false, now)) return step_out(lane);
   deadline_ = std::min(deadline_, after(now, pool_retry_pause));
 }
 
@@ -202,7 +205,7 @@ void Lanes::turn(Instant now, uint32_t buffers_max, uint32_t buffers_in_jobs) {
     Lane& lane = lanes_.at(at->second);
     first_ = lane.index;  // the next round begins where this one ran out
     const uint32_t ahead = std::min(ahead_of_one, lane.window.segments());
-    while (lane.posted < ahead && held() < ahead_of_all && post_one(lane, now)) {
+    while (lane.posted < ahead && held() < ahead_of_all && turns_->may_post_ahead() && post_one(lane, true, now)) {
     }
     post_asked(lane, share - std::min(share, held()), now);
     grant(lane);

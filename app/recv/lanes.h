@@ -84,17 +84,18 @@ class Lanes {
     uint64_t base = 0;
     uint64_t n = 0;
     Instant posted_at{};
+    bool is_ahead = false;  // nobody had asked for it
   };
   struct Filled {
     uint64_t base = 0;
     uint64_t n = 0;
     Instant posted_at{};
   };
-  [[nodiscard]] bool post(Lane& lane, memory::Loan buffer, Instant now);
+  [[nodiscard]] bool post(Lane& lane, memory::Loan buffer, bool is_ahead, Instant now);
   void judge_windows(Instant now);
   void close(Lane& lane);
   void forget_if_done(uint64_t base);
-  [[nodiscard]] bool post_one(Lane& lane, Instant now);  // false: not now
+  [[nodiscard]] bool post_one(Lane& lane, bool is_ahead, Instant now);  // false: not now
   void post_asked(Lane& lane, uint32_t room, Instant now);
   void step_out(Lane& lane);
   void grant(Lane& lane);

@@ -46,6 +46,12 @@ std::optional<LaneIndex> LaneTable::ask() {
   return std::nullopt;
 }
 
+size_t LaneTable::asked() const {
+  return static_cast<size_t>(std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
+    return lane.up && lane.open && lane.next_n == lane.limit && lane.asked_at == lane.limit;
+  }));
+}
+
 void LaneTable::put_accepted(LaneIndex lane, uint64_t bytes) {
   ++lanes_[lane].next_n;
   put_accepted_again(lane, bytes);

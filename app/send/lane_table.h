@@ -37,6 +37,7 @@ class LaneTable {
   [[nodiscard]] bool credit(session::LaneIndex lane, const session::Credit& credit);
   // A lane on which more is to be asked for, if there is one; it counts as asked then.
   [[nodiscard]] std::optional<session::LaneIndex> ask();
+  [[nodiscard]] size_t asked() const;                                    // questions that have no answer yet
   void put_accepted(session::LaneIndex lane, uint64_t bytes = 0);        // takes the next n
   void put_accepted_again(session::LaneIndex lane, uint64_t bytes = 0);  // the same n once more
   void put_ended(session::LaneIndex lane, uint64_t bytes = 0);

@@ -61,9 +61,11 @@ void SegmentSender::send_ready_segments(Instant now) {
   }
 }
 
-// On one lane for each segment that is ready, where the destination wants to be asked.
+// On one lane for each segment that is ready, where the destination wants to be asked. No question more: the buffer that it brings
+// would stay empty, and others wait for it.
 void SegmentSender::ask_for_credit() {
-  for (size_t ready = entries_ready_.size() + data_ready_.size(); ready > 0; --ready) {
+  const size_t ready = entries_ready_.size() + data_ready_.size();
+  for (size_t asked = lanes_.asked(); asked < ready; ++asked) {
     const std::optional<LaneIndex> lane = lanes_.ask();
     if (!lane) return;
     link_.post_on_lane(*lane, session::Ask{lanes_.at(*lane).limit});

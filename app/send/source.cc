@@ -228,7 +228,9 @@ ReadPace Source::Impl::pace() const {
   pace.segments_ready = sender.data_ready();
   pace.segments_ahead = segments_ahead_max + 2 * sender.lanes().live();
   pace.lane_is_idle = sender.lanes().has_idle_credit();
-  pace.all_is_wanted = course.listing_is_over() && answers.answered() == announcer.entries();
+  // A helper does not know what else will come, and where buffers are scarce it gets none before something is ready: what it has
+  // must not wait for more.
+  pace.all_is_wanted = is_helper() || (course.listing_is_over() && answers.answered() == announcer.entries());
   pace.keep_one = keep_one();
   return pace;
 }

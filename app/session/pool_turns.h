@@ -35,6 +35,11 @@ class PoolTurns {
     const uint32_t part = buffers_ / 2 / sessions_;
     return part < buffers_ahead_min ? 0 : part;
   }
+  // Whether one more may be posted ahead. A session that came when there were few keeps what it got then, so the parts of all that
+  // came one after the other can be more than half.
+  [[nodiscard]] bool may_post_ahead() const { return lone_ || posted_ahead_ < std::max(1u, buffers_ / 2); }
+  void posted_ahead() { ++posted_ahead_; }
+  void ahead_came_back() { --posted_ahead_; }
   // How many buffers a session may hold in all.
   [[nodiscard]] uint32_t share() const {
     if (lone_ || sessions_ <= 1) return std::max(1u, buffers_ - buffers_ / 8);
@@ -54,6 +59,7 @@ class PoolTurns {
   const uint32_t buffers_;
   const bool lone_;
   uint32_t sessions_ = 0;
+  uint32_t posted_ahead_ = 0;  // of all sessions
   uint64_t next_ = 1;
   std::set<uint64_t> waiting_;
 };

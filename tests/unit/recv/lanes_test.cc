@@ -317,6 +317,25 @@ TEST_CASE("lanes__small_part_of_the_pool__a_buffer_only_for_who_asks") {
   arrival.reset();
 }
 
+TEST_CASE("lanes__another_session_has_half_of_the_pool_ahead__nothing_is_posted_ahead_until_it_comes_back") {
+  Rig rig(32, false);
+  auto other = rig.make();
+  for (uint32_t i = 0; i < 16; ++i) rig.turns->posted_ahead();  // by the other one
+  rig.up(0);
+  rig.turn();
+  CHECK(rig.posted() == 0);
+  REQUIRE(rig.lanes->asked(0, 0));
+  rig.turn();
+  CHECK(rig.posted() == 1);  // what is asked for is of the other half
+  rig.turns->ahead_came_back();
+  rig.turn();
+  CHECK(rig.posted() == 2);
+  rig.lanes->close_all();
+  CHECK(rig.take_cancelled() == 2);
+  CHECK(rig.turns->may_post_ahead());
+  for (uint32_t i = 0; i < 15; ++i) rig.turns->ahead_came_back();
+}
+
 TEST_CASE("lanes__the_pool_is_used_up__asks_again_a_little_later_and_in_turn") {
   Rig rig(4, false);
   auto other = rig.make();

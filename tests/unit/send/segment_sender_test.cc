@@ -164,6 +164,11 @@ TEST_CASE("sender__destination_wants_to_be_asked__one_question_for_each_ready_se
   bench.sender.send_ready_segments(bench.now);
   REQUIRE(bench.link.asks.size() == 2);
   CHECK(bench.link.asks[1].first == 1);
+  bench.sender.send_ready_segments(bench.now);  // the answers are on their way
+  CHECK(bench.link.asks.size() == 2);
+  bench.add(SegmentKind::piece, 3);
+  bench.sender.send_ready_segments(bench.now);
+  CHECK(bench.link.asks.size() == 3);
 }
 
 TEST_CASE("sender__rate__a_segment_waits_until_the_debt_is_paid") {

@@ -34,6 +34,22 @@ TEST_CASE("pool_turns__many_sessions__at_most_half_is_posted_ahead_and_all_get_t
   CHECK(turns.ahead() == 31);
 }
 
+TEST_CASE("pool_turns__sessions_that_come_one_after_the_other__no_more_than_half_is_posted_ahead_of_all_together") {
+  PoolTurns turns(64, false);
+  uint32_t posted = 0;
+  for (int session = 0; session < 8; ++session) {
+    turns.join();
+    for (uint32_t i = 0; i < turns.ahead() && turns.may_post_ahead(); ++i, ++posted) turns.posted_ahead();
+  }
+  CHECK(posted == 32);
+  CHECK_FALSE(turns.may_post_ahead());
+  turns.ahead_came_back();
+  CHECK(turns.may_post_ahead());
+  PoolTurns lone(64, true);
+  for (int i = 0; i < 64; ++i) lone.posted_ahead();
+  CHECK(lone.may_post_ahead());
+}
+
 TEST_CASE("pool_turns__tiny_pools__a_session_alone_gets_on") {
   for (const uint32_t buffers : {1u, 2u, 3u, 4u}) {
     for (const bool lone : {false, true}) {
