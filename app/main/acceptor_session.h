@@ -59,7 +59,7 @@ class Acceptor::Session {
   [[nodiscard]] policy::AuditRecord audit_record(Instant now) const;
   bool is_shown() const { return has_role() || waits(); }
   [[nodiscard]] report::StatusTransfer view(Instant now) const;  // for the status page
-  bool counts() const { return counts_; }  // it was a transfer, not a mere knock at the door
+  bool counts() const { return counts_; }                        // it was a transfer, not a mere knock at the door
   bool take_completion(const rvma::Completion& completion) { return role_ && role_->take_completion(completion); }
 
   void stop(const Error& why, Instant now);

@@ -134,6 +134,12 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
     auto found = find_place(command.destination, command.common);
     if (!found) return {found.error(), {}};
     place = std::move(*found);
+    if (place->ticket && is_of_team(command)) {
+      return {{ErrorKind::usage,
+               "bad use: a ticket with --stripe or --part: the processes must have one identity: give the account one "
+               "(ccixfer keygen), and have it permitted at the receiver"},
+              {}};
+    }
   }
   if (command.serve) return serve(process, command);
   const auto lock = JobLock::take(command.transfer.lock_file);

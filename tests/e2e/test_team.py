@@ -333,6 +333,19 @@ def test_team__bad_use__is_one_line_and_exit_1():
             check(ended.returncode == 1 and words in ended.stderr and len(ended.stderr.splitlines()) <= 2, f"{options}: {ended}")
 
 
+def test_team__a_ticket__is_refused_since_each_process_would_be_somebody_else():
+    with Lab("team-ticket") as lab:
+        bob, alice = Account(lab, "bob").keygen(), Account(lab, "alice")
+        root = lab.directory / "root"
+        root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--ticket", "--uses", "3", env=bob.env)
+        tickets = []
+        while not tickets:  # it is said right behind `ready`, on standard error
+            tickets = [line for line in receiver.stderr().splitlines() if line.startswith("cxt1")]
+        refused = alice.run("send", "-a", "--part", "1/3", lab.file("f", "x"), tickets[0])
+        check(refused.returncode == 1 and "one identity" in refused.stderr and tickets[0] not in refused.stderr, f"{refused}")
+
+
 def test_team__slurm_says_who_is_who():
     with Lab("team-env") as lab:
         site = Site(lab)
