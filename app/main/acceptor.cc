@@ -36,10 +36,11 @@ void Acceptor::admit(Instant now) {
       if (session->team() != nullptr && other->leads(*session->team())) return other->role() == nullptr;  // it ends
       return other->superseded() && other->has_role() && other->is_of(session->link().transfer_key());
     });  // it still holds the names that this one wants
-    const bool joins = session->team() != nullptr && (leader_of(*session->team()) != nullptr || first_end_);
-    if (options_.once && !joins && (first_end_ || (running > 0 && !earlier_self))) {
+    const bool joins =
+        session->team() != nullptr && (leader_of(*session->team()) != nullptr || (ending_ && ending_->team == *session->team()));
+    if (options_.once && !joins && (first_end_ || ending_ || (running > 0 && !earlier_self))) {
       session->stop({ErrorKind::network, words_of_busy}, now);
-    } else if (running < options_.sessions_max && !earlier_self) {
+    } else if (running < options_.sessions_max && !earlier_self && !waits_for_its_part(*session, now)) {
       session->admit(now);
       running += session->has_role() ? 1u : 0u;
     } else {
@@ -148,10 +149,27 @@ void Acceptor::take_over_transfers(Instant now) {
   }
 }
 
-Acceptor::Session* Acceptor::leader_of(const session::TransferId& team) {
-  const auto leads = [&team](const auto& session) { return session->leads(team) && session->role() != nullptr; };
+// One that has come to its summary leads nobody any more.
+Acceptor::Session* Acceptor::leader_of(const session::TransferId& team) const {
+  const auto leads = [&team](const auto& session) {
+    return session->leads(team) && session->role() != nullptr && session->role()->team_ended() == nullptr;
+  };
   const auto found = std::find_if(sessions_.begin(), sessions_.end(), leads);
   return found == sessions_.end() ? nullptr : found->get();
+}
+
+// Two processes that were given the same part are a mistake, which is told. One that was started anew, because the first one's node
+// is gone, is none: the first one gives no sign any more, and its connections end in a while.
+bool Acceptor::waits_for_its_part(const Session& session, Instant now) {
+  if (session.team() == nullptr || now >= after(session.came(), part_patience)) return false;
+  for (const auto& other : sessions_) {
+    if (other.get() == &session || !other->is_of_team(*session.team()) || other->role() == nullptr) continue;
+    const bool is_another = other->wish().part == session.wish().part && other->wish().member != session.wish().member;
+    if (!is_another || !other->is_connected() || other->was_heard_since(session.came())) continue;
+    other->ask_for_a_sign();
+    return true;
+  }
+  return false;
 }
 
 // A process that begins a new session has the place of the one that it lost.
@@ -167,7 +185,8 @@ Result<Teams::Place> Acceptor::seat_of(const Session& session, Instant now) {
       part_is_here = true;
     }
   }
-  return teams_.admit(*session.team(), session.wish(), leader_of(*session.team()) != nullptr, part_is_here);
+  const auto is_led = [this](const session::TransferId& team) { return leader_of(team) != nullptr; };
+  return teams_.admit(*session.team(), session.wish(), is_led, part_is_here, now);
 }
 
 // The processes of a team that are here do not wait for one that is gone.
@@ -223,13 +242,40 @@ void Acceptor::turn(Instant now) {
     }
     const bool knocked = !session.was_open() && !session.counts() && result.kind == ErrorKind::ok;
     if (options_.audit && !knocked) options_.audit(session.audit_record(now));
-    if (session.counts() && !first_end_) first_end_ = result;
+    if (session.counts()) note_end(session, now);
     at = sessions_.erase(at);
+  }
+  settle_end(now);
+}
+
+// With --once: a team has ended when all of its parts have heard so. One that lost its leader goes on under another one.
+void Acceptor::note_end(const Session& session, Instant now) {
+  if (first_end_) return;
+  const ErrorKind kind = session.result().kind;
+  if (session.team() == nullptr) {
+    first_end_ = session.result();
+  } else if (kind == ErrorKind::network || kind == ErrorKind::timeout || kind == ErrorKind::interrupted ||
+             teams_.awaits_parts(*session.team())) {
+    ending_ = Ending{session.result(), *session.team(), after(now, once_patience)};
+  } else {
+    ending_ = Ending{session.result(), *session.team(), now};
+  }
+}
+
+void Acceptor::settle_end(Instant now) {
+  if (!ending_) return;
+  const bool is_led = leader_of(ending_->team) != nullptr;
+  const bool is_complete = teams_.has_ended(ending_->team) && !teams_.awaits_parts(ending_->team);
+  if (is_led) {
+    ending_.reset();
+  } else if (is_complete || now >= ending_->until || stopped_) {
+    first_end_ = std::exchange(ending_, std::nullopt)->result;
   }
 }
 
 Instant Acceptor::next_deadline() const {
   Instant deadline = never;
+  if (ending_) deadline = ending_->until;
   for (const auto& session : sessions_) deadline = std::min(deadline, session->next_deadline());
   return deadline;
 }

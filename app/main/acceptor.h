@@ -31,6 +31,9 @@ inline constexpr size_t sessions_waiting_max = 1024;                 // beyond t
 inline constexpr Duration place_interval = std::chrono::seconds(5);  // who waits hears that often that others get on
 inline constexpr size_t transfers_remembered_max = 64;               // besides those that have a session
 inline constexpr Duration team_patience = std::chrono::seconds(5);   // with a process that leads a team and has no connection
+inline constexpr Duration part_patience =
+    std::chrono::seconds(30);  // with one that gives no sign, when another says it is that part
+inline constexpr Duration once_patience = std::chrono::seconds(60);  // of recv --once, with parts of a team that have not come
 inline constexpr Duration open_timeout = std::chrono::seconds(30);
 // Sessions with encryption of peers that have not proved who they are. Beyond them the oldest goes, unless it has just come.
 inline constexpr size_t unproved_sessions_max = 256;
@@ -43,6 +46,7 @@ struct AcceptorOptions {
   uint16_t lanes_max = session::lanes_max;
   uint32_t sessions_max = sessions_max_default;  // at a time
   bool once = false;
+  recv::TeamLimits team{};
   std::function<session::SealSetup()> seal;                    // asked for each session; empty: --insecure
   PeerGate* gate = nullptr;                                    // there is one exactly with a seal
   bool keeps_history = false;                                  // of recv --root: what ended is noted below the root
@@ -82,13 +86,23 @@ class Acceptor final : public session::AcceptHandler {
     Tally tally;            // of this process
     unsigned sessions = 0;  // that there are now
   };
+  // How a team's transfer ended, until it is known that nobody goes on with it.
+  struct Ending {
+    Error result;
+    session::TransferId team{};
+    Instant until{};
+  };
   [[nodiscard]] Transfer& transfer(const session::TransferId& id);
+  void note_end(const Session& session, Instant now);
+  void settle_end(Instant now);
   [[nodiscard]] Result<void> check_hello(const session::Hello& hello) const;
   // The sessions of the same transfer end: their peer begins it anew. Gives the place behind the last of them, or the end.
   std::list<std::unique_ptr<Session>>::iterator supersede(const session::TransferId& transfer, const Session* by, Instant now);
   [[nodiscard]] bool make_room_for_unproved(Instant now);
   void take_over_transfers(Instant now);
-  [[nodiscard]] Session* leader_of(const session::TransferId& team);  // nullptr: nobody leads it now
+  // Another one says that it is the same part, and it is not known yet whether that one lives.
+  [[nodiscard]] bool waits_for_its_part(const Session& session, Instant now);
+  [[nodiscard]] Session* leader_of(const session::TransferId& team) const;  // nullptr: nobody leads it now
   [[nodiscard]] Result<Teams::Place> seat_of(const Session& session, Instant now);
   void give_up_lost_leaders(Instant now);
   void end_abandoned(const trust::TicketNumber& ticket, Instant now);
@@ -112,6 +126,7 @@ class Acceptor final : public session::AcceptHandler {
   Tally forgotten_;  // of transfers that are in the list no more
   std::list<std::unique_ptr<Session>> sessions_;
   std::optional<Error> first_end_;
+  std::optional<Ending> ending_;
   const std::shared_ptr<size_t> writing_ = std::make_shared<size_t>(0);  // jobs: receipts, history
 };
 

@@ -135,7 +135,26 @@ void Acceptor::Session::supersede(Instant now) {
   stop({ErrorKind::network, "the peer began this transfer anew"}, now);
 }
 
+bool Acceptor::Session::take_completion(const rvma::Completion& completion) {
+  const bool is_ours = role_ && role_->take_completion(completion);
+  put_came_ = put_came_ || is_ours;
+  return is_ours;
+}
+
+void Acceptor::Session::ask_for_a_sign() {
+  if (std::exchange(sign_is_due_, true)) return;
+  link_.post(session::Alive{});
+}
+
+void Acceptor::Session::listen(Instant now) {
+  const bool took_all = sign_is_due_ && is_connected() && link_.messages_delivered();
+  if (took_all) sign_is_due_ = false;
+  if (took_all || std::exchange(put_came_, false) || std::exchange(words_heard_, forwarder_.words()) != forwarder_.words())
+    heard_at_ = now;
+}
+
 void Acceptor::Session::turn(Instant now) {
+  listen(now);
   if (state_ == State::waiting || state_ == State::queued) turn_waiting(now);
   if (state_ == State::running) turn_running(now);
   count();
@@ -247,7 +266,7 @@ Result<void> Acceptor::Session::begin(Instant now) {
         has_rate ? acceptor_.receive_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.receive_rates_.process();
     part.record = transfer_->record;
     part.receipt = book_.get();
-    part.is_team = team_.has_value();
+    if (team_) part.team = acceptor_.options_.team;
     if (grant_) part.limits = limits_of(*grant_);
     role_ = make_destination(services, link_, part);
   } else {
@@ -302,11 +321,18 @@ void Acceptor::Session::report_session() {
 
 void Acceptor::Session::turn_running(Instant now) {
   role_->turn(now);
+  tell_team_end(now);
   if (!role_->finished()) return;
   result_ = role_->error() != nullptr ? *role_->error() : role_->end();
-  if (const auto* how = role_->team_ended(); how != nullptr && team_) acceptor_.teams_.ended(*team_, *how);
   if (book_ && is_worth_a_receipt(result_)) write_receipt();
   leave(now);
+}
+
+// As soon as the helpers hear it: whoever of the team comes from now on is late.
+void Acceptor::Session::tell_team_end(Instant now) {
+  const session::TeamEnded* how = role_->team_ended();
+  if (!team_ || how == nullptr || std::exchange(is_team_end_told_, true)) return;
+  acceptor_.teams_.ended(*team_, *how, now);
 }
 
 void Acceptor::Session::write_receipt() {

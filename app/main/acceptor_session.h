@@ -34,6 +34,10 @@ class Acceptor::Session {
   TransferRole* role() { return state_ == State::running ? role_.get() : nullptr; }
   const session::TeamWish& wish() const { return *forwarder_.open()->team; }
   bool is_connected() const { return !link_.live_lanes().empty(); }
+  // A process that is there says or takes something within moments; one whose node lost its power seems to be connected for a
+  // while.
+  void ask_for_a_sign();
+  [[nodiscard]] bool was_heard_since(Instant when) const { return heard_at_ > when; }
   // The one that leads has had no connection for so long that another one is to lead.
   [[nodiscard]] bool is_given_up(Instant now);
   Instant given_up_at() const { return cut_off_at_ == never ? never : after(cut_off_at_, team_patience); }
@@ -60,7 +64,7 @@ class Acceptor::Session {
   bool is_shown() const { return has_role() || waits(); }
   [[nodiscard]] report::StatusTransfer view(Instant now) const;  // for the status page
   bool counts() const { return counts_; }                        // it was a transfer, not a mere knock at the door
-  bool take_completion(const rvma::Completion& completion) { return role_ && role_->take_completion(completion); }
+  bool take_completion(const rvma::Completion& completion);
 
   void stop(const Error& why, Instant now);
   void supersede(Instant now);
@@ -76,6 +80,8 @@ class Acceptor::Session {
  private:
   enum class State : uint8_t { waiting, queued, running, farewell, ended };
 
+  void listen(Instant now);
+
   void turn_waiting(Instant now);
 
   [[nodiscard]] Result<void> may_wait();
@@ -88,6 +94,8 @@ class Acceptor::Session {
   void report_session();
 
   void turn_running(Instant now);
+
+  void tell_team_end(Instant now);
 
   void write_receipt();
 
@@ -120,9 +128,14 @@ class Acceptor::Session {
   std::optional<session::TransferId> team_;
   bool helps_ = false;
   Instant cut_off_at_ = never;
-  Tally own_;            // of a helper
-  Tally earlier_;        // of the transfer, before this session
-  int64_t began_s_ = 0;  // since 1970
+  bool is_team_end_told_ = false;
+  Instant heard_at_ = Instant::min();
+  uint64_t words_heard_ = 0;
+  bool put_came_ = false;     // since the last turn
+  bool sign_is_due_ = false;  // something was told to it, and it has not taken that yet
+  Tally own_;                 // of a helper
+  Tally earlier_;             // of the transfer, before this session
+  int64_t began_s_ = 0;       // since 1970
   bool is_dry_ = false;
   Error result_{ErrorKind::ok, ""};
 };

@@ -24,14 +24,17 @@ session::TransferId record_of(const session::TransferId& key, uint64_t run) {
 
 }  // namespace
 
-Teams::Team& Teams::find(const session::TransferId& key) {
+Teams::Team& Teams::find(const session::TransferId& key, const IsLed& is_led) {
   const auto known = std::find_if(teams_.begin(), teams_.end(), [&key](const Team& team) { return team.key == key; });
   if (known != teams_.end()) {
     teams_.splice(teams_.begin(), teams_, known);
     return teams_.front();
   }
+  if (teams_.size() >= teams_remembered_max) {
+    const auto oldest = std::find_if(teams_.rbegin(), teams_.rend(), [&](const Team& team) { return !is_led(team.key); });
+    if (oldest != teams_.rend()) teams_.erase(std::next(oldest).base());
+  }
   teams_.emplace_front().key = key;
-  if (teams_.size() > teams_remembered_max) teams_.pop_back();
   return teams_.front();
 }
 
@@ -49,19 +52,24 @@ std::optional<std::string> Teams::misfit(const Team& team, const session::TeamWi
   return std::nullopt;
 }
 
-Result<Teams::Place> Teams::admit(const session::TransferId& key, const session::TeamWish& wish, bool is_led, bool part_is_here) {
-  Team& team = find(key);
-  const bool fits = team.parts != 0 && !misfit(team, wish);
-  if (is_led) {
+Result<Teams::Place> Teams::admit(const session::TransferId& key, const session::TeamWish& wish, const IsLed& is_led,
+                                  bool part_is_here, Instant now) {
+  Team& team = find(key, is_led);
+  if (is_led(key)) {
     if (const auto why = misfit(team, wish)) return fail(ErrorKind::usage, *why);
     if (part_is_here) {
       return fail(ErrorKind::usage,
                   fmt::format("part {}/{} is here already: give each process a part of its own", wish.part, wish.parts));
     }
-    team.seen.insert(wish.part);
+    team.seen[wish.part] = wish.member;
     return Place{Seat::helps, {}, record_of(key, team.run)};
   }
-  if (team.how && fits && team.seen.insert(wish.part).second) return Place{Seat::late, *team.how, record_of(key, team.run)};
+  const bool fits = team.parts != 0 && !misfit(team, wish);
+  if (team.how && fits && now < after(team.ended_at, late_max)) {
+    const auto [seen, is_first] = team.seen.try_emplace(wish.part, wish.member);
+    const bool is_same = seen->second == wish.member && wish.member != team.leader;  // who led has a result of its own to hear
+    if (is_first || is_same) return Place{Seat::late, *team.how, record_of(key, team.run)};
+  }
   if (team.how || !fits) {
     ++team.run;
     team.seen.clear();
@@ -71,10 +79,24 @@ Result<Teams::Place> Teams::admit(const session::TransferId& key, const session:
   team.parts = wish.parts;
   team.version = wish.version;
   team.first_part = wish.part;
-  team.seen.insert(wish.part);
+  team.seen[wish.part] = team.leader = wish.member;
   return Place{Seat::leads, {}, record_of(key, team.run)};
 }
 
-void Teams::ended(const session::TransferId& key, const session::TeamEnded& how) { find(key).how = how; }
+void Teams::ended(const session::TransferId& key, const session::TeamEnded& how, Instant now) {
+  const auto team = std::find_if(teams_.begin(), teams_.end(), [&key](const Team& one) { return one.key == key; });
+  if (team == teams_.end() || team->how) return;
+  team->how = how;
+  team->ended_at = now;
+}
+
+bool Teams::has_ended(const session::TransferId& key) const {
+  return std::any_of(teams_.begin(), teams_.end(), [&key](const Team& one) { return one.key == key && one.how; });
+}
+
+bool Teams::awaits_parts(const session::TransferId& key) const {
+  const auto team = std::find_if(teams_.begin(), teams_.end(), [&key](const Team& one) { return one.key == key; });
+  return team != teams_.end() && team->how && team->seen.size() < team->parts;
+}
 
 }  // namespace ccixfer::program

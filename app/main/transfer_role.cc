@@ -147,7 +147,7 @@ class DestinationRole final : public TransferRole {
     options.receipt = part.receipt;
     options.tweaks = part.tweaks;
     options.tries_changed_again = part.tries_changed_again;
-    options.is_team = part.is_team;
+    options.team = part.team;
     return options;
   }
   Observer observer_;

@@ -137,8 +137,8 @@ struct DestinationPart {
   std::shared_ptr<FailedList> failed = {};
   receipt::Sink* receipt = nullptr;
   session::TweaksRef tweaks = {};
-  bool tries_changed_again = false;  // as of recv::DestinationOptions
-  bool is_team = false;              // the same
+  bool tries_changed_again = false;        // as of recv::DestinationOptions
+  std::optional<recv::TeamLimits> team{};  // the same
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link,
                                                              const DestinationPart& part);

@@ -89,6 +89,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps, public 
   void receive_from(Helper& helper, ReceivedSegment arrival) override;
   void helpers_have_news() override { wake_.set(); }
   void on_file_end_of_helper(const session::FileEnd& end) override { on_file_end(end); }
+  void on_holes_of_helper(const session::Holes& holes) override { on_message(holes); }
   void discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) override;
   void make_holes(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged, const session::Holes& holes) override;
   void remove_staged(std::string name) override { discards_.add(std::move(name)); }
@@ -146,6 +147,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps, public 
   const std::unique_ptr<Team> team_;  // none: one process sends all
   const IntakeParts intake_parts_;
   bool is_team_ended_ = false;
+  uint64_t leaders_steps_ = 0;  // of a team: what the leader's disk has done, for helpers that wait for it
   std::optional<session::TeamEnded> team_ended_;
   bool source_is_whole_ = true;  // it could list and read all that it has
   Instant now_{};                // of the last turn
@@ -202,7 +204,7 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       deletions_(
           jobs_, [this](bool only_what_made_room) { return root_.delete_some(only_what_made_room); },
           [this](const DeleteStep& step) { on_deleted(step); }),
-      team_(options.is_team ? std::make_unique<Team>(files_, outbox_, session_, *this) : nullptr),
+      team_(options.team ? std::make_unique<Team>(*options.team, files_, outbox_, session_, *this) : nullptr),
       intake_parts_{jobs_, root_, workspaces_, files_, counters} {}
 
 // --- Life
@@ -251,7 +253,7 @@ void Destination::Impl::turn(Instant now) {
     wake_.set();
   }
   discards_.turn();
-  if (team_ && is_active && !session_.has_failed()) team_->turn(now, jobs_.ended() + root_.steps());
+  if (team_ && is_active && !session_.has_failed()) team_->turn(now, jobs_.ended() + root_.steps() + leaders_steps_);
   end_team();
   if (team_) team_->let_go_those_gone();
   if (!is_over) outbox_.report_durable(results_.durable_so_far());  // first: with a file's failure its bytes are known to be gone
@@ -375,8 +377,6 @@ bool Destination::Impl::idle() const {
   return !end_.is_over() || (syncer_.empty() && commits_.empty() && discards_.empty() && !lanes_.has_live());
 }
 
-// --- What arrives
-
 void Destination::Impl::on_completion(const rvma::Completion& completion) {
   wake_.set();
   if (std::optional<ReceivedSegment> arrival = lanes_.take(completion)) inbox_.add(std::move(*arrival));
@@ -441,6 +441,7 @@ void Destination::Impl::on_message(const Message& message) {
     on_bye();
   } else if (const auto* alive = std::get_if<session::Alive>(&message)) {
     liveness_.heard(*alive);
+    leaders_steps_ = alive->steps;
   } else if (const auto* abort = std::get_if<session::Abort>(&message)) {
     on_abort(*abort);
   } else {
@@ -530,7 +531,10 @@ void Destination::Impl::make_holes(const FileTaskRef& task, const std::shared_pt
                                    const session::Holes& holes) {
   const auto error = std::make_shared<int>(0);
   jobs_.submit([task, staged, holes, error] { *error = staged->make_holes(holes.ranges, task->size_bytes); },
-               [this, holes, error] { files_.holes_made(holes, -*error); });
+               [this, holes, error] {
+                 files_.holes_made(holes, -*error);
+                 if (team_) team_->holes_made(holes);
+               });
 }
 
 void Destination::Impl::ended(const FileTask& task, const session::FileResult& result) {

@@ -15,6 +15,7 @@
 #include "app/recv/budget.h"
 #include "app/recv/observer.h"
 #include "app/recv/rate_allowance.h"
+#include "app/recv/team_work.h"
 #include "app/session/bottleneck.h"
 #include "app/session/link.h"
 #include "app/session/pool_turns.h"
@@ -50,7 +51,7 @@ struct DestinationOptions {
   std::string peer = {};             // who it is, for whoever looks at what stands staged
   session::TweaksRef tweaks = {};    // of a pull
   bool tries_changed_again = false;  // as of send::SourceOptions, of a pull
-  bool is_team = false;              // several processes send: the source of this session leads, others help
+  std::optional<TeamLimits> team{};  // several processes send: the source of this session leads, others help
 };
 
 class Destination final : public session::LinkHandler {

@@ -21,7 +21,7 @@ Helper::Helper(const HelperParts& parts)
 Helper::~Helper() { CHECK(idle() && team_ == nullptr); }
 
 void Helper::start(Instant now) {
-  now_ = last_progress_ = now;
+  now_ = last_progress_ = brought_at_ = now;
   liveness_.start(now);
   for (const session::LaneIndex lane : link_.live_lanes()) {
     if (!lanes_.is_live(lane)) on_lane_up(lane);
@@ -30,6 +30,13 @@ void Helper::start(Instant now) {
 
 void Helper::turn(Instant now) {
   now_ = now;
+  had_lane_ = had_lane_ || lanes_.has_live();
+  // Its source begins a new session: what was with this one goes to others at once, and it need not know which of it. It is judged
+  // here, since a lane that moves goes and comes in one turn of its link.
+  if (had_lane_ && !lanes_.has_live() && !is_end_posted_)
+    abort({ErrorKind::network, "the connection was lost: others do what was left to it"});
+  const bool is_held_up = inbox_.held() > 0 || lanes_.holds_back() || lanes_.idle();  // by this end
+  if (is_held_up) brought_at_ = now;
   if (is_link_gone_ || link_.messages_delivered()) outbox_.delivered();
   if (team_ == nullptr || finished()) {
     while (!inbox_.empty()) {
@@ -57,10 +64,12 @@ void Helper::on_completion(const rvma::Completion& completion) {
   std::optional<ReceivedSegment> arrival = lanes_.take(completion);
   if (!arrival) return;
   bytes_ += arrival->length_bytes;
-  last_progress_ = now_;
+  last_progress_ = brought_at_ = now_;
   inbox_.add(std::move(*arrival));
   if (team_ != nullptr && !finished()) team_->on_segment();
 }
+
+bool Helper::has_brought_nothing_for(Duration patience, Instant now) const { return is_here() && now - brought_at_ >= patience; }
 
 void Helper::end(const session::TeamEnded& how) {
   if (finished() || std::exchange(is_end_posted_, true)) return;
@@ -84,11 +93,7 @@ void Helper::on_lane_up(session::LaneIndex lane) {
   if (!finished()) lanes_.up(lane);
 }
 
-void Helper::on_lane_down(session::LaneIndex lane) {
-  lanes_.down(lane);
-  // Its source begins a new session: what was with this one goes to others at once, and it need not know which of it.
-  if (!lanes_.has_live() && !is_end_posted_) abort({ErrorKind::network, "the connection was lost: others do what was left to it"});
-}
+void Helper::on_lane_down(session::LaneIndex lane) { lanes_.down(lane); }
 
 void Helper::on_lane_message(session::LaneIndex lane, const session::Message& message) {
   const auto* ask = std::get_if<session::Ask>(&message);
@@ -99,8 +104,11 @@ void Helper::on_message(const session::Message& message) {
   if (finished()) return;
   last_progress_ = now_;
   if (std::holds_alternative<session::Alive>(message)) return;
+  brought_at_ = now_;
   if (const auto* end = std::get_if<session::FileEnd>(&message)) {
     if (team_ != nullptr) team_->on_file_end(*this, *end);
+  } else if (const auto* holes = std::get_if<session::Holes>(&message)) {
+    if (team_ != nullptr) team_->on_holes(*this, *holes);
   } else if (const auto* abort = std::get_if<session::Abort>(&message)) {
     error_ = session::error_of(*abort, "the helper");
     is_gone();

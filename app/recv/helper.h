@@ -29,6 +29,7 @@ class HelperHandler {
   virtual ~HelperHandler() = default;
   virtual void on_segment() = 0;  // one is in its inbox
   virtual void on_file_end(Helper& helper, const session::FileEnd& end) = 0;
+  virtual void on_holes(Helper& helper, const session::Holes& holes) = 0;
   virtual void on_helper_gone(Helper& helper) = 0;  // it is not there, or not any more: no lane is left, or the session ends
 };
 
@@ -71,6 +72,8 @@ class Helper final : public session::LinkHandler {
   [[nodiscard]] Intake& intake() { return *intake_; }
   [[nodiscard]] Outbox& outbox() { return outbox_; }
   [[nodiscard]] uint64_t session() const { return link_.session(); }
+  // Buffers are there for it, nothing of it waits here, and nothing whole has come for so long.
+  [[nodiscard]] bool has_brought_nothing_for(Duration patience, Instant now) const;
   // How far the team has come, for a helper that has nothing to do meanwhile.
   void set_steps(uint64_t steps) { steps_ = steps; }
   void end(const session::TeamEnded& how);  // the transfer has ended; the helper is to hear it
@@ -100,6 +103,8 @@ class Helper final : public session::LinkHandler {
   uint64_t steps_ = 0;
   uint64_t bytes_ = 0;
   Instant last_progress_{};
+  Instant brought_at_{};  // a segment or the end of a file, or it was held up by this end
+  bool had_lane_ = false;
   Instant now_{};
   bool is_end_posted_ = false;
   bool is_bye_said_ = false;

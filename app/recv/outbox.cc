@@ -39,7 +39,8 @@ void Outbox::answer(uint64_t first_index, const std::vector<Decision>& decisions
       failures.results.push_back({index, ErrorKind::file_io, decision.error_number});
     }
     const bool is_here_in_part = decision.verdict == session::Verdict::pieces ||
-                                 (decision.verdict == session::Verdict::compare && !decision.present.empty());
+                                 ((decision.verdict == session::Verdict::compare || decision.verdict == session::Verdict::shared) &&
+                                  !decision.present.empty());
     if (is_here_in_part && !decision.wants.empty()) {
       post_in_parts(session::Want{index, decision.wants});
     }

@@ -57,6 +57,7 @@ void Results::decided(const Decision& decision) {
     case Verdict::send:
     case Verdict::pieces:
     case Verdict::compare:
+    case Verdict::shared:
       if (!is_file) return;
       tally_.bytes_total += decision.size_bytes;
       tell_of_dry_run(decision, "would-send");

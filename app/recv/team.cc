@@ -53,8 +53,8 @@ void Team::choose(Decision& decision) {
   const bool in_part = decision.verdict == Verdict::pieces && !decision.wants.empty();
   if (decision.verdict != Verdict::send && !in_part) return;
   const bool can_be_told = entry_path(task.path).size() <= session::to_read_path_bytes_max;
-  if (task.size_bytes >= shared_file_bytes_min && can_be_told) {
-    decision.verdict = Verdict::compare;
+  if (task.size_bytes >= limits_.shared_file_bytes && can_be_told) {
+    decision.verdict = Verdict::shared;
     const std::vector<session::Want::Range> all = {{0, piece_count(task.size_bytes)}};
     work_.add_shared(task.index, task.size_bytes, in_part ? decision.wants : all);
     told_[task.index].insert(team_leader);
@@ -111,6 +111,17 @@ void Team::turn(Instant now, uint64_t steps) {
   }
   for (const uint64_t index : std::exchange(written_, {})) tell_pieces(index);
   hand_out(now);
+  let_go_those_that_hang(now);
+}
+
+// At the end all wait for the last ones. Of a process that hangs, as in a file system that does not answer, others do the work.
+void Team::let_go_those_that_hang(Instant now) {
+  if (work_.has_waiting()) return;
+  const auto helpers = helpers_;  // who fails leaves
+  for (const auto& [member, place] : helpers) {
+    if (!work_.has_work(member) || !place.helper->has_brought_nothing_for(helper_patience, now)) continue;
+    place.helper->fail({ErrorKind::network, "this process has sent nothing for a while: others do what was left to it"});
+  }
 }
 
 void Team::let_go_those_gone() {
@@ -136,7 +147,11 @@ void Team::receive(const std::function<bool()>& may_receive) {
 }
 
 void Team::hand_out(Instant now) {
-  const auto may_take = [this](TeamMember member) { return !outbox_of(member).is_full(); };
+  // Of a helper that gave back many files it is seen first what becomes of them.
+  const auto may_take = [this](TeamMember member) {
+    const bool is_trusted = member == team_leader || helpers_.at(member).unsettled < refused_in_a_row_max;
+    return is_trusted && !outbox_of(member).is_full();
+  };
   while (true) {
     const std::vector<TeamWork::Portion> portions = work_.hand_out(now, may_take);
     if (portions.empty()) return;
@@ -200,19 +215,46 @@ void Team::tell_pieces(uint64_t index) {
   const FileInWork* file = files_.find(index);
   if (file == nullptr || !work_.is_shared(index)) return;
   std::map<TeamMember, session::Elsewhere> news;
-  for (const uint64_t piece : work_.pieces_out(index)) {
-    if (!is_here(file->pieces(), piece)) continue;
-    const std::optional<TeamMember> owner = work_.owner(index, piece);
-    work_.piece_came(index, piece);
+  const auto tell = [&](uint64_t piece, std::optional<TeamMember> owner) {
     for (const TeamMember member : told_[index]) {
       if (member == owner) continue;
       news[member].index = index;
       append(news[member].ranges, piece);
     }
+  };
+  for (const uint64_t piece : work_.pieces_out(index)) {
+    if (!is_here(file->pieces(), piece)) continue;
+    const std::optional<TeamMember> owner = work_.owner(index, piece);
+    work_.piece_came(index, piece);
+    tell(piece, owner);
+  }
+  for (const uint64_t piece : work_.pieces_returned(index)) {
+    if (is_here(file->pieces(), piece) && !work_.drop(index, piece, 1).empty()) tell(piece, std::nullopt);
   }
   for (const auto& [member, pieces] : news) {
     for (const session::Message& message : session::cut(pieces)) outbox_of(member).post(message);
   }
+}
+
+// Nobody need send them, but for who has begun to: the leader knows, who has told of them.
+void Team::holes_made(const session::Holes& holes) {
+  if (!work_.is_shared(holes.index)) return;
+  session::Elsewhere there{holes.index, {}};
+  for (const session::Want::Range& range : holes.ranges) {
+    const std::vector<session::Want::Range> dropped = work_.drop(holes.index, range.first, range.count);
+    there.ranges.insert(there.ranges.end(), dropped.begin(), dropped.end());
+  }
+  written_.insert(holes.index);
+  if (there.ranges.empty()) return;
+  for (const TeamMember member : told_[holes.index]) {
+    if (member == team_leader) continue;
+    for (const session::Message& message : session::cut(there)) outbox_of(member).post(message);
+  }
+}
+
+void Team::on_holes(Helper& helper, const session::Holes& holes) {
+  const std::optional<TeamMember> member = member_of(helper);
+  if (member && !work_.is_shared(holes.index) && work_.owner(holes.index) == member) handler_.on_holes_of_helper(holes);
 }
 
 void Team::ended(const session::FileResult& result) {
@@ -221,6 +263,7 @@ void Team::ended(const session::FileResult& result) {
     helpers_.at(*owner).helper->outbox().add_result(result);
     if (result.kind == ErrorKind::ok) helpers_.at(*owner).refused = 0;
   }
+  if (const auto given_back = given_back_.extract(result.index)) judge(given_back.mapped(), result.kind == ErrorKind::ok);
   if (const auto told = told_.find(result.index); told != told_.end()) {
     for (const TeamMember member : told->second) {
       if (member != team_leader) outbox_of(member).add_result(result);
@@ -230,10 +273,27 @@ void Team::ended(const session::FileResult& result) {
   work_.ended(result.index);
 }
 
+// What the leader can send and a helper cannot shows that the helper sees another source. What neither can is nobody's fault.
+void Team::judge(const std::set<TeamMember>& gave_back, bool leader_has_sent_it) {
+  for (const TeamMember member : gave_back) {
+    const auto place = helpers_.find(member);
+    if (place == helpers_.end()) continue;
+    --place->second.unsettled;
+    place->second.refused = leader_has_sent_it ? place->second.refused + 1 : 0;
+    if (place->second.refused < refused_in_a_row_max) continue;
+    const std::shared_ptr<Helper> helper = place->second.helper;  // it leaves
+    helper->fail(
+        {ErrorKind::source_selection,
+         "many files that the first process of this transfer has listed are not there, or differ: every process must see the "
+         "same source: check what is mounted there"});
+  }
+}
+
 bool Team::ask_again(const session::Resend& resend) {
   if (resend.index == session::Resend::by_segment) return false;
-  const std::optional<TeamMember> owner =
-      resend.piece == session::Resend::whole ? work_.owner(resend.index) : work_.owner(resend.index, resend.piece);
+  const bool is_whole = resend.piece == session::Resend::whole;
+  if (is_whole ? work_.waits(resend.index) : work_.waits(resend.index, resend.piece)) return true;  // whoever gets it sends it
+  const std::optional<TeamMember> owner = is_whole ? work_.owner(resend.index) : work_.owner(resend.index, resend.piece);
   if (!owner || *owner == team_leader) return false;
   outbox_of(*owner).post(resend);
   return true;
@@ -254,10 +314,7 @@ void Team::on_file_end(Helper& helper, const session::FileEnd& end) {
   } else if (work_.give_back(end.index)) {
     helper.outbox().add_result({end.index, ErrorKind::file_io, 0});
   }
-  if (++helpers_.at(*member).refused < refused_in_a_row_max) return;
-  helper.fail({ErrorKind::source_selection,
-               "many files that the first process of this transfer has listed are not there, or differ: every process must see the "
-               "same source: check what is mounted there"});
+  if (given_back_[end.index].insert(*member).second) ++helpers_.at(*member).unsettled;
 }
 
 void Team::on_helper_gone(Helper& helper) {

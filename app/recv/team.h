@@ -27,6 +27,8 @@ namespace ccixfer::recv {
 
 // Files in a row that a helper could not read although the leader had listed them: then it has another source before it.
 inline constexpr uint32_t refused_in_a_row_max = 100;
+// Of a helper that has work and a way to send it: after so long without a segment it hangs, or is too slow to wait for.
+inline constexpr Duration helper_patience = std::chrono::seconds(30);
 
 // What a helper's segments and ends of files are to the session that leads.
 class TeamHandler {
@@ -35,6 +37,7 @@ class TeamHandler {
   virtual void receive_from(Helper& helper, ReceivedSegment arrival) = 0;
   virtual void helpers_have_news() = 0;                                 // a turn is due
   virtual void on_file_end_of_helper(const session::FileEnd& end) = 0;  // of a file that is with that helper alone
+  virtual void on_holes_of_helper(const session::Holes& holes) = 0;     // the same
 };
 
 // What is wrong with a helper's segments is the session's concern; that a put is wanted again, the helper's.
@@ -63,8 +66,8 @@ class HelperVoice final : public SessionHandler {
 class Team final : public HelperHandler {
  public:
   // `leader`: what is said to the session's own source.
-  Team(FileHandler& files, Outbox& leader, SessionHandler& session, TeamHandler& handler)
-      : files_(files), leader_(leader), session_(session), handler_(handler) {}
+  Team(const TeamLimits& limits, FileHandler& files, Outbox& leader, SessionHandler& session, TeamHandler& handler)
+      : limits_(limits), files_(files), leader_(leader), session_(session), handler_(handler), work_(limits) {}
   ~Team() override;  // CHECKs that no helper is left: release()
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -83,6 +86,7 @@ class Team final : public HelperHandler {
   // Gives the session what helpers have sent, as long as `may_receive`.
   void receive(const std::function<bool()>& may_receive);
   void written(uint64_t index) { written_.insert(index); }  // something of it
+  void holes_made(const session::Holes& holes);             // in a file that may be shared
   void ended(const session::FileResult& result);
   void turn(Instant now, uint64_t steps);
   void let_go_those_gone();  // in each turn, whatever has become of the session
@@ -95,24 +99,29 @@ class Team final : public HelperHandler {
 
   void on_segment() override { handler_.helpers_have_news(); }
   void on_file_end(Helper& helper, const session::FileEnd& end) override;
+  void on_holes(Helper& helper, const session::Holes& holes) override;
   void on_helper_gone(Helper& helper) override;
 
  private:
   struct Place {
     std::shared_ptr<Helper> helper;
     bool takes_part = false;  // in the work
-    uint32_t refused = 0;     // files in a row that it could not send
+    uint32_t refused = 0;     // files in a row that it could not send and the leader could
+    uint32_t unsettled = 0;   // files that it gave back and that have not ended
   };
   [[nodiscard]] std::optional<TeamMember> member_of(const Helper& helper) const;
   [[nodiscard]] Outbox& outbox_of(TeamMember member);
   void let_go(Helper& helper);
   void hand_out(Instant now);
+  void let_go_those_that_hang(Instant now);
+  void judge(const std::set<TeamMember>& gave_back, bool leader_has_sent_it);
   void give_files(TeamMember member, const std::vector<uint64_t>& files);
   void give_pieces(TeamMember member, const TeamWork::Portion::Pieces& pieces);
   [[nodiscard]] session::ToRead::File order_for(const FileInWork& file, bool is_shared) const;
   [[nodiscard]] std::string entry_path(const std::string& path) const;
   void tell_pieces(uint64_t index);
 
+  const TeamLimits limits_;
   FileHandler& files_;
   Outbox& leader_;
   SessionHandler& session_;
@@ -121,9 +130,10 @@ class Team final : public HelperHandler {
   std::string base_;
   TeamWork work_;
   std::map<TeamMember, Place> helpers_;
-  std::vector<std::shared_ptr<Helper>> gone_;      // until their buffers are back
-  std::map<uint64_t, std::set<TeamMember>> told_;  // of each shared file: the members that have it open
-  std::set<uint64_t> written_;                     // files of which something was written since the last turn
+  std::vector<std::shared_ptr<Helper>> gone_;            // until their buffers are back
+  std::map<uint64_t, std::set<TeamMember>> told_;        // of each shared file: the members that have it open
+  std::map<uint64_t, std::set<TeamMember>> given_back_;  // of each file that has not ended: who could not send it
+  std::set<uint64_t> written_;                           // files of which something was written since the last turn
   TeamMember next_member_ = 1;
 };
 

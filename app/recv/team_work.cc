@@ -7,7 +7,11 @@
 
 namespace ccixfer::recv {
 
-void TeamWork::join(TeamMember member) { members_[member]; }
+void TeamWork::join(TeamMember member) {
+  Member& with = members_[member];
+  with.window_bytes = limits_.window_bytes_min;
+  with.window_files = limits_.window_files_min;
+}
 
 void TeamWork::leave(TeamMember member) {
   CHECK(member != team_leader);
@@ -31,6 +35,7 @@ void TeamWork::take_back(Shared& file, TeamMember member) {
     }
     if (with != members_.end()) with->second.bytes -= bytes_of(file, at->first);
     file.left.push_front({at->first, 1});
+    file.returned.insert(at->first);
     at = file.out.erase(at);
   }
 }
@@ -48,6 +53,53 @@ std::vector<uint64_t> TeamWork::pieces_out(uint64_t index) const {
   if (at == shared_.end()) return pieces;
   for (const auto& [piece, member] : at->second.out) pieces.push_back(piece);
   return pieces;
+}
+
+std::vector<uint64_t> TeamWork::pieces_returned(uint64_t index) const {
+  const auto at = shared_.find(index);
+  return at == shared_.end() ? std::vector<uint64_t>()
+                             : std::vector<uint64_t>(at->second.returned.begin(), at->second.returned.end());
+}
+
+std::vector<session::Want::Range> TeamWork::drop(uint64_t index, uint64_t first_piece, uint64_t count) {
+  std::vector<session::Want::Range> dropped;
+  const auto at = shared_.find(index);
+  if (at == shared_.end()) return dropped;
+  const uint64_t end = first_piece + count;
+  std::deque<session::Want::Range> left;
+  for (const session::Want::Range& range : at->second.left) {
+    const uint64_t range_end = range.first + range.count;
+    const uint64_t from = std::clamp(first_piece, range.first, range_end), to = std::clamp(end, range.first, range_end);
+    if (from > range.first) left.push_back({range.first, from - range.first});
+    if (from < to) dropped.push_back({from, to - from});
+    if (to < range_end) left.push_back({to, range_end - to});
+  }
+  at->second.left = std::move(left);
+  at->second.returned.erase(at->second.returned.lower_bound(first_piece), at->second.returned.lower_bound(end));
+  return dropped;
+}
+
+bool TeamWork::waits(uint64_t index) const {
+  const auto at = files_.find(index);
+  return at != files_.end() && !at->second.member;
+}
+
+bool TeamWork::waits(uint64_t index, uint64_t piece) const {
+  const auto at = shared_.find(index);
+  if (at == shared_.end()) return waits(index);
+  return std::any_of(at->second.left.begin(), at->second.left.end(), [piece](const session::Want::Range& range) {
+    return piece >= range.first && piece - range.first < range.count;
+  });
+}
+
+bool TeamWork::has_work(TeamMember member) const {
+  const auto at = members_.find(member);
+  return at != members_.end() && (at->second.files > 0 || at->second.bytes > 0);
+}
+
+bool TeamWork::has_waiting() const {
+  const auto waits_here = [](const auto& one) { return !one.second.left.empty(); };
+  return !waiting_.empty() || !waiting_for_leader_.empty() || std::any_of(shared_.begin(), shared_.end(), waits_here);
 }
 
 void TeamWork::add(uint64_t index, uint64_t size_bytes, bool for_helpers) {
@@ -124,8 +176,9 @@ std::optional<TeamMember> TeamWork::owner(uint64_t index, uint64_t piece) const 
 void TeamWork::judge(Member& member, Instant now) const {
   if (!member.since) member.since = now;
   if (now - *member.since < team_rate_interval) return;
-  member.window_bytes = std::max(team_window_bytes_min, 2 * member.bytes_done);
-  member.window_files = std::clamp(2 * member.files_done, team_window_files_min, team_window_files_max);
+  // A slow one has little at once: at the end the others would wait for it. One that had nothing to do is not forgotten at once.
+  member.window_bytes = std::max({limits_.window_bytes_min / 8, 2 * member.bytes_done, member.window_bytes / 2});
+  member.window_files = std::clamp(2 * member.files_done, limits_.window_files_min, team_window_files_max);
   member.bytes_done = member.files_done = 0;
   member.since = now;
 }
@@ -151,15 +204,16 @@ std::vector<TeamWork::Portion> TeamWork::hand_out(Instant now, const std::functi
 // When little is left each member gets less at once, so that all of them end together.
 void TeamWork::take_files(TeamMember member, std::deque<uint64_t>& queue, Portion& portion) {
   const Member& with = members_.at(member);
+  const uint64_t portion_bytes = std::min(limits_.portion_bytes, std::max<uint64_t>(with.window_bytes / 2, 1));
   const size_t fair = std::clamp<size_t>(queue.size() / (2 * members_.size()), 1, portion_files_max);
   const size_t files_max = std::min<size_t>(fair, with.window_files - with.files);
   uint64_t bytes = 0;
-  while (!queue.empty() && portion.files.size() < files_max && bytes < portion_bytes_max) {
+  while (!queue.empty() && portion.files.size() < files_max && bytes < portion_bytes) {
     const uint64_t index = queue.front();
     const auto file = files_.find(index);
     const bool is_stale = file == files_.end() || file->second.member || (file->second.leader_only && member != team_leader);
     if (!is_stale) {
-      if (!portion.files.empty() && bytes + file->second.size_bytes > portion_bytes_max) return;
+      if (!portion.files.empty() && bytes + file->second.size_bytes > portion_bytes) return;
       bytes += file->second.size_bytes;
       take(member, index, portion);
     }
@@ -181,9 +235,11 @@ void TeamWork::take_pieces(TeamMember member, Portion& portion) {
   for (auto& [index, file] : shared_) {
     if (file.left.empty() || file.excluded.contains(member)) continue;
     session::Want::Range& left = file.left.front();
-    const session::Want::Range taken{left.first, std::min(left.count, shared_portion_pieces)};
+    const uint64_t pieces_max = std::clamp<uint64_t>(with.window_bytes / (2 * session::piece_bytes), 1, limits_.shared_pieces);
+    const session::Want::Range taken{left.first, std::min(left.count, pieces_max)};
     for (uint64_t piece = taken.first; piece < taken.first + taken.count; ++piece) {
       file.out[piece] = member;
+      file.returned.erase(piece);
       with.bytes += bytes_of(file, piece);
     }
     left.first += taken.count;

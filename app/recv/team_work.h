@@ -32,6 +32,15 @@ inline constexpr uint64_t shared_file_bytes_min = 256u << 20;  // shorter files 
 inline constexpr uint64_t shared_portion_pieces = 8;           // of a shared file, at once
 inline constexpr Duration team_rate_interval = std::chrono::seconds(1);
 
+// How the work is cut up: the constants above. A simulated world has less of everything.
+struct TeamLimits {
+  uint64_t window_bytes_min = team_window_bytes_min;
+  uint64_t window_files_min = team_window_files_min;
+  uint64_t portion_bytes = portion_bytes_max;
+  uint64_t shared_file_bytes = shared_file_bytes_min;
+  uint64_t shared_pieces = shared_portion_pieces;
+};
+
 class TeamWork {
  public:
   // What a member gets: whole files, or pieces of a shared one.
@@ -46,7 +55,7 @@ class TeamWork {
     [[nodiscard]] bool empty() const { return files.empty() && pieces.empty(); }
   };
 
-  TeamWork() { members_[team_leader]; }
+  explicit TeamWork(const TeamLimits& limits = {}) : limits_(limits) { join(team_leader); }
 
   void join(TeamMember member);
   // What was with it goes to others.
@@ -60,6 +69,8 @@ class TeamWork {
   // A helper cannot send it: the leader is to try, who can say what is wrong with it. False: the leader has it already.
   bool give_back(uint64_t index);
   void piece_came(uint64_t index, uint64_t piece);  // of a shared file: it was written
+  // Of a shared file: nobody need send these any more, if nobody has begun to. Gives those that it was so for.
+  [[nodiscard]] std::vector<session::Want::Range> drop(uint64_t index, uint64_t first_piece, uint64_t count);
   // No more of the file is wanted: it is delivered or has failed.
   void ended(uint64_t index);
 
@@ -71,6 +82,13 @@ class TeamWork {
   // A member takes no part in a shared file any more: what it had of it goes to others.
   void exclude(uint64_t index, TeamMember member);
   [[nodiscard]] std::vector<uint64_t> pieces_out(uint64_t index) const;  // of a shared file: that are with somebody
+  // Of a shared file: what was with a member that is lost and is with nobody now. It may come all the same, if it was on its way.
+  [[nodiscard]] std::vector<uint64_t> pieces_returned(uint64_t index) const;
+  // It is wanted and with nobody: whoever gets it sends it.
+  [[nodiscard]] bool waits(uint64_t index) const;
+  [[nodiscard]] bool waits(uint64_t index, uint64_t piece) const;
+  [[nodiscard]] bool has_work(TeamMember member) const;
+  [[nodiscard]] bool has_waiting() const;  // something is with nobody
 
   // What is due now, at most one portion for each member that `may_take` says can be told. Call it again until it is empty.
   [[nodiscard]] std::vector<Portion> hand_out(Instant now, const std::function<bool(TeamMember)>& may_take);
@@ -81,7 +99,7 @@ class TeamWork {
     uint64_t bytes = 0;  // with it, unfinished
     uint64_t files = 0;
     uint64_t bytes_done = 0, files_done = 0;  // since `since`
-    uint64_t window_bytes = team_window_bytes_min, window_files = team_window_files_min;
+    uint64_t window_bytes = 0, window_files = 0;
     std::optional<Instant> since;
   };
   struct File {
@@ -93,6 +111,7 @@ class TeamWork {
     uint64_t size_bytes = 0;
     std::deque<session::Want::Range> left;  // with nobody
     std::map<uint64_t, TeamMember> out;     // piece: with whom
+    std::set<uint64_t> returned;            // of those left: they were with a member that is lost
     std::set<TeamMember> excluded;
   };
   void take(TeamMember member, uint64_t index, Portion& portion);
@@ -106,6 +125,7 @@ class TeamWork {
   void judge(Member& member, Instant now) const;
   [[nodiscard]] static uint64_t bytes_of(const Shared& file, uint64_t piece);
 
+  const TeamLimits limits_;
   std::map<TeamMember, Member> members_;
   std::map<uint64_t, File> files_;
   std::map<uint64_t, Shared> shared_;

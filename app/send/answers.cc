@@ -72,6 +72,7 @@ Result<void> Answers::on_verdict(Entry& entry, Verdict verdict) {
     case Verdict::send:
     case Verdict::pieces:
     case Verdict::compare:
+    case Verdict::shared:
       break;
   }
   return on_wanted(entry, verdict);
@@ -115,7 +116,7 @@ Result<void> Answers::on_give(const session::Give& given, uint64_t sent) {
       Entry* entry = entries_.find(index);
       if (entry == nullptr) continue;  // somebody else has sent it meanwhile
       if (!entry->is_elsewhere || entry->phase != EntryPhase::sent) return nonsense("a file to send that is ours already");
-      entry->is_elsewhere = entry->was_sent = false;
+      entry->is_elsewhere = false;  // was_sent stays: what the one had sent who had it before may come yet
       if (Result<void> wanted = wants_.want_whole(*entry); !wanted) return wanted;
     }
   }
@@ -151,12 +152,15 @@ Result<void> Answers::on_wanted(Entry& entry, Verdict verdict) {
     reports_.wanted(entry);
     return wants_.want_whole(entry);
   }
-  if (leads_ && verdict == Verdict::compare) bytes_shared_ += entry.listed.size_bytes;
-  if (verdict == Verdict::compare && is_small(entry.listed.size_bytes)) return nonsense("a file to compare that has no pieces");
-  const bool is_whole = verdict == Verdict::compare && !entry.large;
+  const bool is_shared = verdict == Verdict::shared;
+  if (is_shared && !leads_) return nonsense("a file that nobody else can send");
+  if (is_shared) bytes_shared_ += entry.listed.size_bytes;
+  const bool is_compared = is_shared || verdict == Verdict::compare;
+  if (is_compared && is_small(entry.listed.size_bytes)) return nonsense("a file to compare that has no pieces");
+  const bool is_whole = is_compared && !entry.large;
   if (is_whole) {
     reports_.wanted(entry);
-    wants_.want_compared(entry);
+    wants_.want_compared(entry, is_shared);
     return {};
   }
   const uint64_t pieces = pieces_of(entry.listed.size_bytes);
@@ -167,7 +171,7 @@ Result<void> Answers::on_wanted(Entry& entry, Verdict verdict) {
     if (last_too) missing_bytes -= pieces * session::piece_bytes - entry.listed.size_bytes;
   }
   reports_.wanted_in_part(entry, missing_bytes);
-  verdict == Verdict::compare ? wants_.want_compared(entry) : wants_.want_pieces(entry);
+  is_compared ? wants_.want_compared(entry, is_shared) : wants_.want_pieces(entry);
   return {};
 }
 

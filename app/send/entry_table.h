@@ -50,7 +50,9 @@ struct LargeFile {
   PieceSet wanted;
   PieceSet again;                     // of the wanted ones, those that were sent before
   PieceSet untold;                    // wanted once a Compare names them
-  bool is_compared = false;           // and each of them is answered by itself, holes too
+  bool is_compared = false;           // and each of them is answered by itself, holes too, but where
+  bool tells_holes = false;           // they were told when it was opened:
+  PieceSet told_holes;                // so no word about these is expected, and none matters
   std::map<uint64_t, Hash128> there;  // of the wanted ones: what the destination has in their place
   uint32_t reading = 0;               // jobs
   uint32_t unplaced = 0;              // segments in buffers

@@ -29,8 +29,9 @@ void LargeReads::want(Entry& entry) {
   queue_.push(entry);
 }
 
-void LargeReads::want_compared(Entry& entry) {
+void LargeReads::want_compared(Entry& entry, bool leads) {
   LargeFile& large = large_file_of(entry);
+  large.tells_holes = leads;
   if (large.wanted.empty()) {
     const bool fits = large.wanted.add(0, pieces_of(entry.listed.size_bytes));
     CHECK(fits);  // it is one range
@@ -42,8 +43,10 @@ void LargeReads::want_compared(Entry& entry) {
 
 Result<void> LargeReads::compare(Entry& entry, const session::Compare& compare) {
   LargeFile& large = *entry.large;
-  if (!large.untold.remove(compare.first, compare.count)) return fail(ErrorKind::protocol, "pieces to compare that are not wanted");
-  if (!large.wanted.add(compare.first, compare.count)) return fail(ErrorKind::protocol, "too many pieces");
+  for (const session::Want::Range& named : without_told_holes(large, compare.first, compare.count)) {
+    if (!large.untold.remove(named.first, named.count)) return fail(ErrorKind::protocol, "pieces to compare that are not wanted");
+    if (!large.wanted.add(named.first, named.count)) return fail(ErrorKind::protocol, "too many pieces");
+  }
   for (size_t at = 0; at < compare.hashes.size(); ++at) {
     if (large.there.insert_or_assign(compare.first + at, compare.hashes[at]).second) ++there_;
   }
@@ -52,7 +55,9 @@ Result<void> LargeReads::compare(Entry& entry, const session::Compare& compare) 
 }
 
 bool LargeReads::is_elsewhere(Entry& entry, uint64_t first_piece, uint64_t count) {
-  if (!entry.large->untold.remove(first_piece, count)) return false;
+  for (const session::Want::Range& there : without_told_holes(*entry.large, first_piece, count)) {
+    if (!entry.large->untold.remove(there.first, there.count)) return false;
+  }
   settle(entry);
   return true;
 }
@@ -107,24 +112,45 @@ void LargeReads::opened(OpenData& data) {
   settle(entry);
 }
 
+std::vector<session::Want::Range> LargeReads::without_told_holes(const LargeFile& large, uint64_t first_piece, uint64_t count) {
+  if (large.told_holes.empty()) return {{first_piece, count}};
+  std::vector<session::Want::Range> rest;
+  for (uint64_t piece = first_piece; piece < first_piece + count; ++piece) {
+    if (large.told_holes.contains(piece)) continue;
+    if (!rest.empty() && rest.back().first + rest.back().count == piece) {
+      ++rest.back().count;
+    } else {
+      rest.push_back({piece, 1});
+    }
+  }
+  return rest;
+}
+
 void LargeReads::leave_out_holes(Entry& entry, const std::vector<session::Want::Range>& holes) {
   LargeFile& large = *entry.large;
-  if (large.is_compared) return;
+  if (large.is_compared && !large.tells_holes) return;
   session::Holes told;
   told.index = entry.index;
   uint64_t bytes = 0;
-  for (const session::Want::Range& hole : holes) {
-    for (const session::Want::Range& cut : large.wanted.remove_range(hole.first, hole.first + hole.count)) {
-      static_cast<void>(large.again.remove_range(cut.first, cut.first + cut.count));
-      const uint64_t end_bytes = std::min((cut.first + cut.count) * session::piece_bytes, entry.listed.size_bytes);
-      bytes += end_bytes - cut.first * session::piece_bytes;
-      for (uint64_t piece = cut.first; piece < cut.first + cut.count && piece < large.hashes.size(); ++piece) {
-        large.hashes[piece] = session::hash_of_zeros(
-            std::min<uint64_t>(session::piece_bytes, entry.listed.size_bytes - piece * session::piece_bytes));
-        ++large.hashed;
-      }
-      told.ranges.push_back(cut);
+  const auto leave_out = [&](const session::Want::Range& cut) {
+    if (large.is_compared) {
+      const bool fits = large.told_holes.add(cut.first, cut.count);
+      CHECK(fits);  // there are no more of them than hole_runs_max
     }
+    static_cast<void>(large.again.remove_range(cut.first, cut.first + cut.count));
+    const uint64_t end_bytes = std::min((cut.first + cut.count) * session::piece_bytes, entry.listed.size_bytes);
+    bytes += end_bytes - cut.first * session::piece_bytes;
+    for (uint64_t piece = cut.first; piece < cut.first + cut.count && piece < large.hashes.size(); ++piece) {
+      large.hashes[piece] =
+          session::hash_of_zeros(std::min<uint64_t>(session::piece_bytes, entry.listed.size_bytes - piece * session::piece_bytes));
+      ++large.hashed;
+    }
+    told.ranges.push_back(cut);
+  };
+  for (const session::Want::Range& hole : holes) {
+    for (const session::Want::Range& cut : large.wanted.remove_range(hole.first, hole.first + hole.count)) leave_out(cut);
+    if (!large.is_compared) continue;
+    for (const session::Want::Range& cut : large.untold.remove_range(hole.first, hole.first + hole.count)) leave_out(cut);
   }
   if (!told.ranges.empty()) handler_.on_holes(std::move(told), bytes);
 }

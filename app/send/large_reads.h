@@ -27,8 +27,8 @@ class LargeReads {
   LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
              ReadHandler& handler, Wrapping wrapping = {});
 
-  void want(Entry& entry);           // its LargeFile says which pieces; announced, or sent before
-  void want_compared(Entry& entry);  // the same, but its pieces are wanted as `compare` names them
+  void want(Entry& entry);                       // its LargeFile says which pieces; announced, or sent before
+  void want_compared(Entry& entry, bool leads);  // the same, but its pieces are wanted as `compare` names them; as of FileWants
   // The destination names pieces of it. ErrorKind::protocol: that makes no sense.
   [[nodiscard]] Result<void> compare(Entry& entry, const session::Compare& compare);
   [[nodiscard]] bool is_elsewhere(Entry& entry, uint64_t first_piece, uint64_t count);  // as of FileWants
@@ -67,6 +67,9 @@ class LargeReads {
   };
   void opened(OpenData& data);
   static void read(ports::FileSystem& files, PieceData& job);
+  // Those of them that must be answered: holes that were told are none.
+  [[nodiscard]] static std::vector<session::Want::Range> without_told_holes(const LargeFile& large, uint64_t first_piece,
+                                                                            uint64_t count);
   void leave_out_holes(Entry& entry, const std::vector<session::Want::Range>& holes);
   void piece_read(PieceData& data);
   void checked(OpenData& data);

@@ -41,7 +41,7 @@ Result<void> Orders::on_order(const session::ToRead& order) {
     reports_.listed(file.size_bytes);
     reports_.wanted(entry);
     if (file.is_shared) {
-      wants_.want_compared(entry);
+      wants_.want_compared(entry, false);
     } else if (Result<void> wanted = wants_.want_whole(entry); !wanted) {
       return wanted;
     }

@@ -26,7 +26,7 @@ class ReadStage final : public FileWants {
 
   [[nodiscard]] Result<void> want_whole(Entry& entry) override;
   void want_pieces(Entry& entry) override;
-  void want_compared(Entry& entry) override { large_.want_compared(entry); }
+  void want_compared(Entry& entry, bool leads) override { large_.want_compared(entry, leads); }
   [[nodiscard]] Result<void> compare(Entry& entry, const session::Compare& compare) override {
     return large_.compare(entry, compare);
   }

@@ -139,6 +139,7 @@ Listener::Listener(Site& site, const ListenPlan& plan) : Process(site, true), vf
   }
   options.sessions_max = plan.sessions_max;
   options.rate_bytes_per_s = plan.rate_bytes_per_s;
+  options.team = plan.team;
   if (site.seal) {
     options.seal = [setup = *site.seal] { return setup; };
     gate_ = std::make_unique<OpenGate>();
@@ -201,8 +202,10 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     part.rate = std::make_shared<send::RateCap>(dial.rate_bytes_per_s);
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
-    plan.make_role = [this, part](session::Link& link, const program::RoleWish& wish) mutable {
-      part.tries_changed_again = wish.tries_changed_again;
+    plan.open.team = dial.team;
+    plan.make_role = [this, part, is_team = dial.team.has_value()](session::Link& link, const program::RoleWish& wish) mutable {
+      part.tries_changed_again = wish.tries_changed_again && !is_team;
+      if (is_team) part.seat = wish.helps ? send::SourceOptions::Seat::helper : send::SourceOptions::Seat::leader;
       return program::make_source(services_, link, part);
     };
   }

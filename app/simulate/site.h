@@ -86,6 +86,7 @@ struct ListenPlan {
   std::string directory;
   uint32_t sessions_max = program::sessions_max_default;
   uint64_t rate_bytes_per_s = 0;
+  recv::TeamLimits team{};
 };
 
 // One run of a listening `ccixfer`.
@@ -122,8 +123,9 @@ struct DialPlan {
   Duration timeout = std::chrono::seconds(120);
   std::optional<session::TransferId> transfer{};  // as of a command that lost its session; else a new one
   uint64_t rate_bytes_per_s = 0;
-  std::optional<uint32_t> retries{};   // new sessions at most; none: as many as the timeout allows
-  std::vector<std::string> sources{};  // push: what is sent, as SRC of the command line, in place of the directory's content
+  std::optional<uint32_t> retries{};        // new sessions at most; none: as many as the timeout allows
+  std::vector<std::string> sources{};       // push: what is sent, as SRC of the command line, in place of the directory's content
+  std::optional<session::TeamWish> team{};  // push: it is one of several processes
 };
 
 // One run of a dialling `ccixfer`: a transfer from its first dial to its end.

@@ -2,7 +2,9 @@
 import json
 import os
 import random
+import socket
 import subprocess
+import threading
 
 from lab import BINARY, Lab, TwoSites, big_file, check, native, same_tree
 from test_security import Account, Pair, SecuredSites
@@ -331,6 +333,112 @@ def test_team__bad_use__is_one_line_and_exit_1():
             ended = subprocess.run([BINARY, "send", "--insecure", *options, *sources, "tcp://127.0.0.1:9/x"], env=env,
                                    capture_output=True, text=True, check=False, timeout=60)
             check(ended.returncode == 1 and words in ended.stderr and len(ended.stderr.splitlines()) <= 2, f"{options}: {ended}")
+
+
+class Proxy:
+    """Passes connections on to a port, and cuts those that came since a mark."""
+
+    def __init__(self, port):
+        self.port, self.pairs = port, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self.port))
+            self.pairs.append((near, far))
+            for one, other in ((near, far), (far, near)):
+                threading.Thread(target=self.pump, args=(one, other), daemon=True).start()
+
+    def pump(self, one, other):
+        try:
+            while data := one.recv(1 << 16):
+                other.sendall(data)
+        except OSError:
+            pass
+        self.close((one, other))
+
+    @staticmethod
+    def close(pair):
+        for end in pair:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def cut(self, first):
+        for pair in self.pairs[first:]:
+            self.close(pair)
+
+
+def test_team__a_helper_loses_its_connection__it_comes_again_and_all_end_well():
+    with Lab("team-cut") as lab:
+        site = Site(lab)
+        big_file(site.source / "f", 400 << 20)
+        proxy = Proxy(int(site.uri.rsplit(":", 1)[1]))
+        site.uri = f"tcp://127.0.0.1:{proxy.listener.getsockname()[1]}"
+        leader = site.start("1/2", "--bwlimit", "20MB/s")
+        leader.wait_event("session")
+        before = len(proxy.pairs)
+        helper = site.start("2/2", "--bwlimit", "60MB/s")
+        leader.wait_event("progress", lambda event: event["bytes"] > 60 << 20)
+        proxy.cut(before)
+        helper.wait_event("retry")
+        all_end_well([leader, helper])
+        site.arrived()
+        proxy.listener.close()
+
+
+def test_team__sparse_files__keep_their_holes_and_no_helper_is_lost():
+    with Lab("team-holes") as lab:
+        site = Site(lab)
+        for number in range(12):  # whole files of a member each
+            with open(site.source / f"f{number}", "wb") as file:
+                file.truncate(40 << 20)
+                file.seek(20 << 20)
+                file.write(os.urandom(1 << 20))
+        with open(site.source / "large", "wb") as file:  # all send pieces of it
+            file.truncate(1 << 30)
+            file.seek(512 << 20)
+            file.write(os.urandom(1 << 20))
+        senders = [site.start(f"{i}/3") for i in (1, 2, 3)]
+        all_end_well(senders)
+        site.arrived()
+        sent = sum(sender.done()["bytes_sent"] for sender in senders)
+        check(sent < 13 * (8 << 20) + (160 << 20), f"{sent} bytes were sent")  # a helper may have begun before the leader told of holes
+        there = sum(path.stat().st_blocks * 512 for path in site.root.joinpath("in").rglob("*") if path.is_file())
+        check(there < sent + (8 << 20), f"{there} bytes are allocated, and {sent} were sent")
+
+
+def test_team__recv_once__stays_until_all_parts_have_come():
+    with Lab("team-once-late") as lab:
+        site = Site(lab, "--once")
+        (site.source / "f").write_text("x")
+        first = site.start("1/3")
+        check(first.wait() == 0, first.tail())
+        rest = [site.start(f"{i}/3") for i in (2, 3)]
+        all_end_well(rest)
+        check(site.receiver.wait() == 0, site.receiver.tail())
+
+
+def test_team__recv_once__goes_on_when_the_leader_is_killed():
+    with Lab("team-once-lost") as lab:
+        site = Site(lab, "--once")
+        for number in range(30):
+            big_file(site.source / f"f{number}", 4 << 20)
+        senders = [site.start(f"{i}/2", "--bwlimit", "10MB/s") for i in (1, 2)]
+        for sender in senders:
+            sender.wait_event("session")
+        lost = senders[0] if leads(senders[0]) else senders[1]
+        lost.kill()
+        stays = senders[1 - senders.index(lost)]
+        check(stays.wait() == 0, stays.tail())
+        check(site.receiver.wait() == 0, site.receiver.tail())
+        site.arrived()
 
 
 def test_team__a_ticket__is_refused_since_each_process_would_be_somebody_else():

@@ -18,10 +18,15 @@ session::TeamWish part(uint16_t number, uint16_t parts = 3) {
   session::TeamWish wish;
   wish.part = number;
   wish.parts = parts;
+  wish.member = number;  // another process has another one
   wish.agreement = 7;
   wish.version = "1.0";
   return wish;
 }
+
+const auto led = [](const session::TransferId&) { return true; };
+const auto not_led = [](const session::TransferId&) { return false; };
+const Instant now{};
 
 session::TeamEnded well() {
   session::TeamEnded how;
@@ -31,15 +36,15 @@ session::TeamEnded well() {
 
 TEST_CASE("the first one leads, others help, and teams do not meet") {
   Teams teams;
-  CHECK(teams.admit(key_of(1), part(2), false, false)->seat == Seat::leads);
-  CHECK(teams.admit(key_of(1), part(1), true, false)->seat == Seat::helps);
-  CHECK(teams.admit(key_of(2), part(1), false, false)->seat == Seat::leads);
+  CHECK(teams.admit(key_of(1), part(2), not_led, false, now)->seat == Seat::leads);
+  CHECK(teams.admit(key_of(1), part(1), led, false, now)->seat == Seat::helps);
+  CHECK(teams.admit(key_of(2), part(1), not_led, false, now)->seat == Seat::leads);
 }
 
 TEST_CASE("when the one that leads is lost, the next one to come leads the same run") {
   Teams teams;
-  const auto first = teams.admit(key_of(1), part(1), false, false);
-  const auto second = teams.admit(key_of(1), part(2), false, false);
+  const auto first = teams.admit(key_of(1), part(1), not_led, false, now);
+  const auto second = teams.admit(key_of(1), part(2), not_led, false, now);
   REQUIRE(second);
   CHECK(second->seat == Seat::leads);
   CHECK(second->record == first->record);
@@ -47,47 +52,49 @@ TEST_CASE("when the one that leads is lost, the next one to come leads the same 
 
 TEST_CASE("a part that comes when all is done hears it, and one that had a part begins the next run") {
   Teams teams;
-  const auto first = teams.admit(key_of(1), part(1), false, false);
-  CHECK(teams.admit(key_of(1), part(2), true, false)->seat == Seat::helps);
-  teams.ended(key_of(1), well());
-  const auto late = teams.admit(key_of(1), part(3), false, false);
+  const auto first = teams.admit(key_of(1), part(1), not_led, false, now);
+  CHECK(teams.admit(key_of(1), part(2), led, false, now)->seat == Seat::helps);
+  teams.ended(key_of(1), well(), now);
+  const auto late = teams.admit(key_of(1), part(3), not_led, false, now);
   REQUIRE(late);
   CHECK(late->seat == Seat::late);
   CHECK(late->how.files_ok == 5);
-  const auto next = teams.admit(key_of(1), part(3), false, false);
+  session::TeamWish again = part(3);
+  again.member = 33;
+  const auto next = teams.admit(key_of(1), again, not_led, false, now);
   REQUIRE(next);
   CHECK(next->seat == Seat::leads);
   CHECK(next->record != first->record);
-  CHECK(teams.admit(key_of(1), part(1), true, false)->seat == Seat::helps);
+  CHECK(teams.admit(key_of(1), part(1), led, false, now)->seat == Seat::helps);
 }
 
 TEST_CASE("what does not fit the team that runs is refused by name") {
   Teams teams;
-  REQUIRE(teams.admit(key_of(1), part(1), false, false));
+  REQUIRE(teams.admit(key_of(1), part(1), not_led, false, now));
   session::TeamWish wish = part(2);
   wish.version = "2.0";
-  auto refused = teams.admit(key_of(1), wish, true, false);
+  auto refused = teams.admit(key_of(1), wish, led, false, now);
   REQUIRE(!refused);
   CHECK(refused.error().kind == ErrorKind::usage);
   CHECK(refused.error().message.find("part 2/3 is version 2.0 of ccixfer, and part 1/3 is version 1.0") != std::string::npos);
   wish = part(2);
   wish.agreement = 8;
-  CHECK(teams.admit(key_of(1), wish, true, false).error().message.find("part 2/3 asks for something else than part 1/3") !=
+  CHECK(teams.admit(key_of(1), wish, led, false, now).error().message.find("part 2/3 asks for something else than part 1/3") !=
         std::string::npos);
-  CHECK(!teams.admit(key_of(1), part(2, 4), true, false));
-  refused = teams.admit(key_of(1), part(1), true, true);
+  CHECK(!teams.admit(key_of(1), part(2, 4), led, false, now));
+  refused = teams.admit(key_of(1), part(1), led, true, now);
   REQUIRE(!refused);
   CHECK(refused.error().message.find("part 1/3 is here already") != std::string::npos);
-  CHECK(teams.admit(key_of(1), part(2), true, false)->seat == Seat::helps);
+  CHECK(teams.admit(key_of(1), part(2), led, false, now)->seat == Seat::helps);
 }
 
 TEST_CASE("a team that has ended keeps nobody with other options out") {
   Teams teams;
-  const auto first = teams.admit(key_of(1), part(1), false, false);
-  teams.ended(key_of(1), well());
+  const auto first = teams.admit(key_of(1), part(1), not_led, false, now);
+  teams.ended(key_of(1), well(), now);
   session::TeamWish wish = part(2);
   wish.agreement = 8;
-  const auto next = teams.admit(key_of(1), wish, false, false);
+  const auto next = teams.admit(key_of(1), wish, not_led, false, now);
   REQUIRE(next);
   CHECK(next->seat == Seat::leads);
   CHECK(next->record != first->record);
@@ -95,12 +102,55 @@ TEST_CASE("a team that has ended keeps nobody with other options out") {
 
 TEST_CASE("old teams are forgotten, so the list is bounded") {
   Teams teams;
-  REQUIRE(teams.admit(key_of(0), part(1), false, false));
-  teams.ended(key_of(0), well());
+  REQUIRE(teams.admit(key_of(0), part(1), not_led, false, now));
+  teams.ended(key_of(0), well(), now);
   for (size_t i = 1; i <= teams_remembered_max; ++i) {
-    REQUIRE(teams.admit(key_of(static_cast<uint8_t>(i)), part(1), false, false));
+    REQUIRE(teams.admit(key_of(static_cast<uint8_t>(i)), part(1), not_led, false, now));
   }
-  CHECK(teams.admit(key_of(0), part(2), false, false)->seat == Seat::leads);
+  CHECK(teams.admit(key_of(0), part(2), not_led, false, now)->seat == Seat::leads);
+}
+
+TEST_CASE("a team that is led is not forgotten, however many others come") {
+  Teams teams;
+  const auto is_led = [](const session::TransferId& key) { return key == key_of(0); };
+  REQUIRE(teams.admit(key_of(0), part(1), not_led, false, now));
+  for (size_t i = 1; i <= 2 * teams_remembered_max; ++i) {
+    REQUIRE(teams.admit(key_of(static_cast<uint8_t>(i)), part(1), is_led, false, now));
+  }
+  const auto helps = teams.admit(key_of(0), part(2), is_led, false, now);
+  REQUIRE(helps);
+  CHECK(helps->seat == Seat::helps);
+}
+
+TEST_CASE("a helper that lost its connection when all was done hears the end, and who led begins anew") {
+  Teams teams;
+  REQUIRE(teams.admit(key_of(1), part(1), not_led, false, now));
+  REQUIRE(teams.admit(key_of(1), part(2), led, false, now));
+  teams.ended(key_of(1), well(), now);
+  CHECK(teams.admit(key_of(1), part(2), not_led, false, now)->seat == Seat::late);
+  CHECK(teams.admit(key_of(1), part(2), not_led, false, now)->seat == Seat::late);
+  CHECK(teams.admit(key_of(1), part(1), not_led, false, now)->seat == Seat::leads);
+}
+
+TEST_CASE("a part that never came to a run that ended long ago begins one of its own") {
+  Teams teams;
+  REQUIRE(teams.admit(key_of(1), part(1), not_led, false, now));
+  teams.ended(key_of(1), well(), now);
+  CHECK(teams.admit(key_of(1), part(2), not_led, false, now + late_max - Duration(1))->seat == Seat::late);
+  CHECK(teams.admit(key_of(1), part(3), not_led, false, now + late_max)->seat == Seat::leads);
+}
+
+TEST_CASE("it is known whether all parts have come to a run that has ended") {
+  Teams teams;
+  REQUIRE(teams.admit(key_of(1), part(1), not_led, false, now));
+  REQUIRE(teams.admit(key_of(1), part(2), led, false, now));
+  CHECK_FALSE(teams.has_ended(key_of(1)));
+  CHECK_FALSE(teams.awaits_parts(key_of(1)));
+  teams.ended(key_of(1), well(), now);
+  CHECK(teams.has_ended(key_of(1)));
+  CHECK(teams.awaits_parts(key_of(1)));
+  REQUIRE(teams.admit(key_of(1), part(3), not_led, false, now));
+  CHECK_FALSE(teams.awaits_parts(key_of(1)));
 }
 
 }  // namespace

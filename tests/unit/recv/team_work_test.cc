@@ -194,6 +194,51 @@ TEST_CASE("pieces of a lost member go to others; those that came do not") {
   CHECK(again == std::vector<uint64_t>(lost.begin() + 1, lost.end()));
 }
 
+TEST_CASE("what was on its way from a lost member and comes all the same is given to nobody") {
+  TeamWork work;
+  work.join(1);
+  work.add_shared(3, 16 * session::piece_bytes, {{0, 16}});
+  const std::vector<uint64_t> lost = pieces_of(work, 3).at(1);
+  REQUIRE(lost.size() >= 2);
+  work.leave(1);
+  CHECK(work.pieces_returned(3) == lost);
+  CHECK(work.waits(3, lost.front()));
+  CHECK(work.drop(3, lost.front(), 1).size() == 1);
+  CHECK(work.drop(3, lost.front(), 1).empty());
+  CHECK_FALSE(work.waits(3, lost.front()));
+  for (uint64_t piece = 0; piece < 16; ++piece) work.piece_came(3, piece);
+  auto again = pieces_of(work, 3)[team_leader];
+  std::sort(again.begin(), again.end());
+  CHECK(again == std::vector<uint64_t>(lost.begin() + 1, lost.end()));
+  CHECK(work.pieces_returned(3).empty());
+}
+
+TEST_CASE("holes of a shared file are given to nobody") {
+  TeamWork work;
+  work.add_shared(3, 16 * session::piece_bytes, {{0, 4}, {6, 10}});
+  const auto dropped = work.drop(3, 2, 9);  // 2 to 10; 4 and 5 are here already
+  REQUIRE(dropped.size() == 2);
+  CHECK((dropped[0].first == 2 && dropped[0].count == 2));
+  CHECK((dropped[1].first == 6 && dropped[1].count == 5));
+  CHECK(pieces_of(work, 3).at(team_leader) == std::vector<uint64_t>{0, 1, 11, 12, 13, 14, 15});
+}
+
+TEST_CASE("a slow member has little at once, and a file that waits is known to") {
+  TeamWork work;
+  for (uint64_t i = 0; i < 100; ++i) work.add(i, 2 * mb, true);
+  CHECK(work.has_waiting());
+  CHECK(count(files_of(work)) > 20);
+  CHECK(work.has_work(team_leader));
+  CHECK(work.waits(99));
+  CHECK_FALSE(work.waits(0));
+  TeamWork slow;
+  for (uint64_t i = 0; i < 100; ++i) slow.add(i, 2 * mb, true);
+  const size_t at_first = count(files_of(slow));
+  for (unsigned second = 1; second < 10; ++second) static_cast<void>(files_of(slow, Instant{} + second * team_rate_interval));
+  for (uint64_t i = 0; i < at_first; ++i) slow.ended(i);
+  CHECK(count(files_of(slow, Instant{} + 9 * team_rate_interval)) * 2 * mb <= team_window_bytes_min / 4);
+}
+
 TEST_CASE("a member that cannot read a shared file gets no more of it") {
   TeamWork work;
   work.join(1);

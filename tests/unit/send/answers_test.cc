@@ -28,8 +28,8 @@ class HeardWants final : public send::FileWants {
     say("pieces", entry);
     entries_.move(entry, EntryPhase::queued);
   }
-  void want_compared(Entry& entry) override {
-    say("compared", entry);
+  void want_compared(Entry& entry, bool leads) override {
+    say(leads ? "shared" : "compared", entry);
     static_cast<void>(send::large_file_of(entry));
     entries_.move(entry, EntryPhase::queued);
   }
@@ -109,7 +109,8 @@ TEST_CASE("answers__elsewhere__its_result_comes_without_anything_sent_from_here"
   CHECK(bench.wants.said == Said{"whole 1"});
   REQUIRE(bench.answers.on_results({{{0, ErrorKind::ok, 0}}}, bench.sent));
   CHECK(bench.reports.tally().files == 1);
-  CHECK_FALSE(bench.answers.on_results({{{1, ErrorKind::ok, 0}}}, bench.sent));  // it is ours now, and was not sent yet
+  REQUIRE(bench.answers.on_results({{{1, ErrorKind::ok, 0}}}, bench.sent));  // who had it before and was lost had sent all of it
+  CHECK(bench.reports.tally().files == 2);
 }
 
 TEST_CASE("answers__give__what_makes_no_sense_ends_the_session") {

@@ -61,6 +61,9 @@ class WatchedFiles final : public ports::FileSystem {
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
   int64_t read_stream(int fd, MutableBytes into) override;
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
+  int next_data(int fd, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes) override {
+    return real_.next_data(fd, from_bytes, begin_bytes, end_bytes);
+  }
   int fstat(int fd, ports::FileStat& out) override;
   int show(int fd, MutableBytes at, uint64_t offset_bytes) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;

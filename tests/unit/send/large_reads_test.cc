@@ -1,6 +1,8 @@
 // Files in pieces.
 #include "app/send/large_reads.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
 #include "tests/unit/send/stage_fakes.h"
@@ -138,7 +140,7 @@ TEST_CASE("large__pieces_to_compare__only_those_that_differ_are_sent") {
   LargeBench bench;
   bench.dir.file_of("f", 13 * mib);
   send::Entry& entry = bench.announced("f", 4);
-  bench.large.want_compared(entry);
+  bench.large.want_compared(entry, false);
   bench.read_all();
   CHECK(bench.sink.segments.empty());
   CHECK(bench.work.in_flight() == 0);  // none was named: that is not the end
@@ -169,18 +171,40 @@ TEST_CASE("large__pieces_to_compare_that_make_no_sense__are_refused") {
   LargeBench bench;
   bench.dir.file_of("f", 13 * mib);
   send::Entry& entry = bench.announced("f", 4);
-  bench.large.want_compared(entry);
+  bench.large.want_compared(entry, false);
   CHECK_FALSE(bench.large.compare(entry, {4, 3, 2, {}}));
   REQUIRE(bench.large.compare(entry, {4, 1, 1, {}}));
   CHECK_FALSE(bench.large.compare(entry, {4, 1, 1, {}}));
   CHECK_FALSE(bench.large.compare(entry, {4, 0, 4, {}}));
 }
 
+TEST_CASE("large__holes_of_a_shared_file__are_told_by_who_leads_and_no_word_about_them_matters") {
+  LargeBench bench;
+  bench.dir.file_of("f", 4 * mib);
+  REQUIRE(truncate(bench.dir.path("f").c_str(), 40 * mib) == 0);  // one piece of data, nine that are holes
+  send::Entry& entry = bench.announced("f", 4);
+  bench.large.want_compared(entry, true);
+  REQUIRE(bench.large.compare(entry, {4, 2, 1, {}}));  // named before the file was opened
+  bench.read_all();
+  REQUIRE(bench.heard.holes.size() == 1);
+  CHECK(bench.heard.holes[0].ranges.size() == 3);
+  CHECK(bench.sink.segments.empty());
+  CHECK(entry.large->untold.count() == 1);
+  REQUIRE(bench.large.compare(entry, {4, 3, 2, {}}));  // these words were on their way
+  CHECK(bench.large.is_elsewhere(entry, 5, 5));
+  REQUIRE(bench.large.compare(entry, {4, 0, 1, {}}));
+  bench.read_all();
+  REQUIRE(bench.sink.segments.size() == 1);
+  bench.large.placed(entry);
+  bench.reap();
+  CHECK(bench.heard.ends.size() == 1);
+}
+
 TEST_CASE("large__more_hashes_than_may_be_unanswered__are_refused") {
   LargeBench bench;
   bench.dir.file_of("f", (session::compared_pieces_max + 1) * 4 * mib);
   send::Entry& entry = bench.announced("f", 4);
-  bench.large.want_compared(entry);
+  bench.large.want_compared(entry, false);
   for (uint64_t piece = 0; piece < session::compared_pieces_max; ++piece) {
     REQUIRE(bench.large.compare(entry, {4, piece, 1, {Hash128{piece, 0}}}));
   }
@@ -193,7 +217,7 @@ TEST_CASE("large__a_compared_piece_is_asked_for_again__it_is_sent") {
   LargeBench bench;
   bench.dir.file_of("f", 8 * mib);
   send::Entry& entry = bench.announced("f", 4);
-  bench.large.want_compared(entry);
+  bench.large.want_compared(entry, false);
   const std::string data = pattern(8 * mib);
   REQUIRE(bench.large.compare(entry, {4, 0, 1, {xxh3_128(as_bytes(std::string_view(data)).first(4 * mib))}}));
   bench.large.forget_there(*entry.large, 0, 2);
