@@ -1,0 +1,313 @@
+#include "tests/sim/team.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/session/messages.h"
+#include "core/base/units.h"
+#include "tests/sim/seeds.h"
+
+namespace ccixfer::testing {
+
+using simulate::Dialler;
+using simulate::DialPlan;
+using simulate::Listener;
+using simulate::Site;
+
+namespace {
+
+constexpr Duration virtual_time_max = std::chrono::minutes(30);
+constexpr uint64_t events_max = 5'000'000;
+constexpr Duration down_max = std::chrono::seconds(2);
+constexpr Duration mended_within = std::chrono::seconds(60);  // a killed process's session is given up by then
+const std::string top = "/src", root = "/dst", path = "tree";
+
+// Where change times are whole seconds a file's version has the number of the device in it, which differs from node to node.
+sim::WorldOptions world_with_change_times(uint64_t seed) {
+  sim::WorldOptions options = world_of(seed);
+  options.wall_start_ns += 1;
+  return options;
+}
+
+}  // namespace
+
+TeamWorld::TeamWorld(uint64_t seed, const TeamOptions& options)
+    : options_(options),
+      world_(seed, world_with_change_times(seed)),
+      random_(world_.random().next()),
+      fabric_(world_, options.link) {
+  build();
+}
+
+TeamWorld::~TeamWorld() {
+  over_ = true;
+  for (const Member& member : members_) {
+    if (world_.alive(member.site->node)) world_.crash(member.site->node);
+    if (member.dialler) member.dialler->bury();
+  }
+  if (world_.alive(receiver_site_->node)) world_.crash(receiver_site_->node);
+  if (receiver_) receiver_->bury();
+}
+
+void TeamWorld::build() {
+  const std::string far = options_.router ? "right" : "left";
+  if (options_.router) build_router();
+  receiver_site_ = std::make_unique<Site>(fabric_, "receiver", std::vector<sim::Attachment>{{far, "10.0.1.1"}});
+  if (options_.router)
+    receiver_site_->routing = simulate::Routing{{1, 1}, {fmt::format("sim://10.0.1.99:{}", simulate::router_port)}};
+  receiver_site_->verbose = verbose() ? 2 : 0;
+  receiver_site_->files.make_directory(root);
+  listen();
+  uri_ = receiver_->uri();
+  const uint64_t tree_seed = random_.next();
+  for (uint16_t i = 0; i < options_.members; ++i) add_member(i, tree_seed);
+}
+
+void TeamWorld::build_router() {
+  router_site_ =
+      std::make_unique<Site>(fabric_, "router", std::vector<sim::Attachment>{{"left", "10.0.0.99"}, {"right", "10.0.1.99"}});
+  simulate::RouterPlan plan;
+  for (uint32_t i = 0; i < 2; ++i) plan.devices.push_back({router_site_->networks[i], {1, i}, {}});
+  router_ = std::make_unique<simulate::RouterProcess>(*router_site_, plan);
+}
+
+// The disks of the members are filled alike: the same tree, with the same inodes and times.
+void TeamWorld::add_member(uint16_t number, uint64_t tree_seed) {
+  Member& member = members_.emplace_back();
+  member.site = std::make_unique<Site>(fabric_, fmt::format("S{}", number),
+                                       std::vector<sim::Attachment>{{"left", fmt::format("10.0.0.{}", number + 1)}});
+  if (options_.router) member.site->routing = simulate::Routing{{1, 0}, {fmt::format("sim://10.0.0.99:{}", simulate::router_port)}};
+  member.site->verbose = verbose() ? 2 : 0;
+  sim::Random random(tree_seed);
+  simulate::make_tree(random, member.site->files, top, options_.tree);
+  for (const auto& [name, entry] : member.site->files.tree(top)) {
+    if (entry.stat.type == ports::FileType::regular) allowed_[name].insert(entry.content);
+    const sim::Tree first = members_.front().site->files.tree(top);
+    const auto other = first.find(name);
+    const bool is_alike =
+        other != first.end() && other->second.stat.inode == entry.stat.inode && other->second.content == entry.content;
+    if (!is_alike) violated("the members do not see the same tree");
+  }
+}
+
+void TeamWorld::violated(const std::string& what) {
+  if (violation_.empty()) violation_ = what;
+}
+
+void TeamWorld::listen() {
+  simulate::ListenPlan plan{false, root};
+  plan.team = options_.limits;
+  receiver_ = std::make_unique<Listener>(*receiver_site_, plan);
+  if (receiver_->error()) violated("the directory cannot be opened: " + receiver_->error()->message);
+}
+
+void TeamWorld::start(size_t index) {
+  Member& member = members_[index];
+  take_end(member);
+  member.result.reset();
+  member.is_gone = false;
+  DialPlan plan;
+  plan.uri = uri_;
+  plan.directory = top;
+  plan.path = path;
+  plan.options = session::option_recursive | session::option_directory | session::option_links | session::option_permissions |
+                 session::option_times;
+  plan.lanes = options_.lanes;
+  plan.timeout = std::chrono::seconds(300);
+  session::TeamWish& team = plan.team.emplace();
+  team.name.fill(7);
+  team.member = random_.next() | 1;
+  team.part = static_cast<uint16_t>(index + 1);
+  team.parts = options_.members;
+  team.version = "sim";
+  member.dialler = std::make_unique<Dialler>(*member.site, plan);
+}
+
+// The process has ended, or is to be destroyed: what it did stays known.
+void TeamWorld::take_end(Member& member) {
+  if (!member.dialler) return;
+  if (member.dialler->ended()) member.result = member.dialler->result();
+  member.bytes_sent += member.dialler->tally().bytes_sent;
+  if (!world_.alive(member.site->node)) member.dialler->bury();
+  member.dialler.reset();
+}
+
+void TeamWorld::crash_member(size_t index) {
+  Member& member = members_[index];
+  if (over_ || !world_.alive(member.site->node)) return;
+  ++faults_;
+  world_.crash(member.site->node);
+  take_end(member);
+  member.site->files.mount();
+  member.is_gone = !member.result;
+  const bool returns = random_.chance(options_.returns_chance);
+  world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this, index, returns] {
+    if (over_) return;
+    world_.restart(members_[index].site->node);
+    if (returns && members_[index].is_gone) start(index);
+  });
+}
+
+void TeamWorld::crash_receiver() {
+  if (over_ || !world_.alive(receiver_site_->node)) return;
+  ++faults_;
+  world_.crash(receiver_site_->node);
+  receiver_->bury();
+  receiver_.reset();
+  receiver_site_->files.mount();
+  check_names("after a crash");
+  world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this] {
+    if (over_) return;
+    world_.restart(receiver_site_->node);
+    listen();
+  });
+}
+
+void TeamWorld::interrupt(size_t index) {
+  Member& member = members_[index];
+  if (over_ || !member.dialler || member.dialler->ended()) return;
+  ++faults_;
+  member.dialler->interrupt();
+}
+
+// On all nodes at once, as on a parallel file system.
+void TeamWorld::change_a_file() {
+  const sim::Tree tree = members_.front().site->files.tree(top);
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : tree) {
+    if (entry.stat.type == ports::FileType::regular && !entry.content.empty()) names.push_back(name);
+  }
+  if (over_ || names.empty()) return;
+  const std::string& name = names[static_cast<size_t>(random_.below(names.size()))];
+  std::string content = tree.at(name).content;
+  content[static_cast<size_t>(random_.below(content.size()))] ^= 1;
+  if (random_.chance(0.5)) content += "more";
+  const ports::FileTime mtime{1'700'000'001 + int64_t(changes_), 9};
+  for (const Member& member : members_) member.site->files.put(top + "/" + name, content, 0644, mtime);
+  allowed_[name].insert(content);
+  ++faults_;
+  ++changes_;
+}
+
+void TeamWorld::plan_faults() {
+  const auto sometime = [this] { return after(world_.now(), random_.exponential(options_.faults_within / 4)); };
+  const auto somebody = [this] { return static_cast<size_t>(random_.below(members_.size())); };
+  for (unsigned i = 0; i < options_.crashes; ++i) world_.at(sometime(), [this, at = somebody()] { crash_member(at); });
+  for (unsigned i = 0; i < options_.receiver_crashes; ++i) world_.at(sometime(), [this] { crash_receiver(); });
+  for (unsigned i = 0; i < options_.interrupts; ++i) world_.at(sometime(), [this, at = somebody()] { interrupt(at); });
+  for (unsigned i = 0; i < options_.changes; ++i) world_.at(sometime(), [this] { change_a_file(); });
+  for (unsigned i = 0; i < options_.resets; ++i) {
+    world_.at(sometime(), [this, at = static_cast<size_t>(random_.below(members_.size() + 1))] {
+      ++faults_;
+      fabric_.reset_all(at < members_.size() ? members_[at].site->node : receiver_site_->node);
+    });
+  }
+  world_.at(after(world_.now(), std::chrono::seconds(20)), [this] {  // then everything must come to a good end
+    sim::LinkOptions link = options_.link;
+    link.reset_mean = forever;
+    link.dial_failure_chance = link.corrupt_chance = 0;
+    for (const char* network : {"left", "right"}) fabric_.set_link(network, link);
+  });
+}
+
+bool TeamWorld::run_members() {
+  const auto ended = [this] {
+    return !violation_.empty() || std::all_of(members_.begin(), members_.end(), [](const Member& member) {
+      return member.is_gone || member.result || (member.dialler && member.dialler->ended());
+    });
+  };
+  const sim::RunEnd end = world_.run_until(ended, after(world_.now(), virtual_time_max), events_max);
+  if (end == sim::RunEnd::reached) return violation_.empty();
+  violated(end == sim::RunEnd::idle ? "nothing happens any more and not all processes have ended"
+                                    : "not all processes ended in time");
+  return false;
+}
+
+void TeamWorld::check_names(const char* when) {
+  for (const auto& [name, entry] : receiver_site_->files.tree(root + "/" + path)) {
+    if (entry.stat.type != ports::FileType::regular) continue;
+    const auto allowed = allowed_.find(name);
+    if (allowed == allowed_.end()) return violated(fmt::format("{}: nobody sent {}", when, printable(name)));
+    if (!allowed->second.contains(entry.content)) return violated(fmt::format("{}: {} is no source's", when, printable(name)));
+  }
+}
+
+bool TeamWorld::is_quiet() const { return faults_ == 0 && fabric_.resets() == 0; }
+
+// The power of the receiver goes right at the end: what was said to have arrived is there.
+void TeamWorld::judge() {
+  over_ = true;
+  if (world_.alive(receiver_site_->node)) world_.crash(receiver_site_->node);
+  if (receiver_site_->files.down()) receiver_site_->files.mount();
+  check_names("at the end");
+  const std::string differs =
+      simulate::difference(members_.front().site->files.tree(top), receiver_site_->files.tree(root + "/" + path), true);
+  if (!differs.empty()) violated(differs);
+}
+
+TeamResult TeamWorld::run() {
+  const Instant began = world_.now();
+  for (size_t i = 0; i < members_.size(); ++i) {
+    world_.at(after(world_.now(), random_.between(Duration(0), options_.starts_within)), [this, i] {
+      if (!members_[i].dialler && !members_[i].result && !members_[i].is_gone && world_.alive(members_[i].site->node)) start(i);
+    });
+  }
+  plan_faults();
+  TeamResult result;
+  if (run_members()) {
+    result.took = world_.now() - began;
+    bool is_whole = options_.changes == 0;  // else a change may have come when the file had been sent
+    for (Member& member : members_) {
+      take_end(member);
+      result.bytes_sent += member.bytes_sent;
+      if (member.bytes_sent > 0) ++result.senders;
+      if (!member.result) {
+        is_whole = false;  // its node crashed: the others have done its part, or nobody was left
+        continue;
+      }
+      const ErrorKind kind = member.result->kind;
+      if (kind == ErrorKind::ok) continue;
+      is_whole = false;
+      const bool is_honest = (kind == ErrorKind::interrupted && options_.interrupts > 0) ||
+                             ((kind == ErrorKind::partial || kind == ErrorKind::vanished) &&
+                              options_.crashes + options_.receiver_crashes + options_.changes > 0);
+      if (!is_honest) violated(fmt::format("a process ended with {}", member.result->message));
+    }
+    // All that ended well say that the whole tree is there, whoever sent it.
+    const bool any_is_well = std::any_of(members_.begin(), members_.end(), [](const Member& member) {
+      return member.result && member.result->kind == ErrorKind::ok;
+    });
+    if (any_is_well && changes_ == 0) {
+      if (world_.alive(receiver_site_->node)) check_names("when a process had ended well");
+      const std::string differs =
+          simulate::difference(members_.front().site->files.tree(top), receiver_site_->files.tree(root + "/" + path), true);
+      if (!differs.empty()) violated("a process had ended well: " + differs);
+    }
+    if (!is_whole && violation_.empty()) {  // whoever was killed, or had names held by a dead session, is run again
+      ++result.again;
+      static_cast<void>(world_.run_for(mended_within));
+      for (size_t i = 0; i < members_.size(); ++i) {
+        if (!world_.alive(members_[i].site->node)) world_.restart(members_[i].site->node);
+        start(i);
+      }
+      if (run_members()) {
+        for (Member& member : members_) {
+          take_end(member);
+          if (member.result->kind != ErrorKind::ok) violated("run again, it ended with " + member.result->message);
+        }
+      }
+    }
+    if (violation_.empty()) judge();
+  }
+  for (const auto& [name, entry] : members_.front().site->files.tree(top)) {
+    if (entry.stat.type == ports::FileType::regular) result.bytes += entry.content.size();
+  }
+  if (is_quiet() && violation_.empty() && result.bytes_sent < result.bytes) violated("less was sent than the tree has");
+  result.violation = violation_;
+  result.faults = faults_ + static_cast<unsigned>(fabric_.resets());
+  result.events = world_.events();
+  return result;
+}
+
+}  // namespace ccixfer::testing

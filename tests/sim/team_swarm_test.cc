@@ -1,0 +1,77 @@
+#include <catch2/catch.hpp>
+
+#include "tests/sim/seeds.h"
+#include "tests/sim/team.h"
+
+using namespace ccixfer;
+using namespace std::chrono_literals;
+using testing::TeamOptions;
+using testing::TeamResult;
+using testing::TeamWorld;
+
+namespace {
+
+TeamOptions drawn(sim::Random& random) {
+  TeamOptions options;
+  options.members = static_cast<uint16_t>(random.between(2, 5));
+  options.router = random.chance(0.3);
+  options.lanes = static_cast<uint16_t>(random.between(1, 3));
+  options.starts_within = random.between(Duration(0), random.chance(0.8) ? Duration(5ms) : Duration(500ms));
+  options.tree.entries_max = random.chance(0.5) ? 200 : 40;
+  options.tree.large_chance = 0.5;
+  // So small that a small tree is shared by all.
+  options.limits.window_bytes_min = random.chance(0.7) ? random.between(8'000, 200'000) : random.between(1'000'000, 12u << 20);
+  options.limits.window_files_min = random.between(1, 20);
+  options.limits.portion_bytes = random.between(1'000, 100'000);
+  options.limits.shared_file_bytes = random.chance(0.7) ? 4u << 20 : 1u << 30;
+  options.limits.shared_pieces = 1;
+  options.link.delay_max = random.between(Duration(100us), Duration(20ms));
+  options.link.rate_bytes_per_s = random.chance(0.5) ? random.between(500'000, 5'000'000) : 1'000'000'000;
+  options.link.window_bytes = static_cast<uint32_t>(random.between(2'000, 1'000'000));
+  if (random.chance(0.7)) {
+    options.crashes = static_cast<unsigned>(random.below(4));
+    options.receiver_crashes = static_cast<unsigned>(random.below(2));
+    options.interrupts = static_cast<unsigned>(random.below(2));
+    options.resets = static_cast<unsigned>(random.below(4));
+    options.changes = random.chance(0.3) ? static_cast<unsigned>(random.between(1, 3)) : 0;
+    if (random.chance(0.3)) options.link.reset_mean = random.between(Duration(200ms), Duration(5s));
+    options.link.half_open_chance = random.chance(0.3) ? 0.5 : 0;
+  }
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("swarm__several_processes_send_one_tree__it_arrives_whole_whoever_is_lost") {
+  unsigned faults = 0, again = 0, shared = 0;
+  const uint64_t seeds = testing::seed_count(10);
+  for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + seeds; ++seed) {
+    sim::Random random(seed * 0x7ea3 + 11);
+    const TeamOptions options = drawn(random);
+    const TeamResult result = TeamWorld(seed, options).run();
+    INFO("seed " << seed << ", " << options.members << " members, " << result.faults << " faults, " << result.again
+                 << " times again, " << result.senders << " sent " << result.bytes_sent << " of " << result.bytes << " bytes, "
+                 << result.events << " events");
+    CHECK(result.violation == "");
+    faults += result.faults;
+    again += result.again;
+    if (result.senders > 1) ++shared;
+  }
+  INFO(faults << " faults, " << again << " times again, " << shared << " of " << seeds << " trees were sent by several");
+  CHECK((seeds < 10 || (faults > 0 && again > 0 && 3 * shared > seeds)));
+}
+
+TEST_CASE("swarm__a_team_without_faults__sends_no_byte_twice") {
+  const uint64_t seeds = testing::seed_count(10);
+  for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + seeds; ++seed) {
+    sim::Random random(seed * 0x7ea3 + 12);
+    TeamOptions options = drawn(random);
+    options.crashes = options.receiver_crashes = options.interrupts = options.resets = options.changes = 0;
+    options.link.reset_mean = forever;
+    const TeamResult result = TeamWorld(seed, options).run();
+    INFO("seed " << seed << ", " << options.members << " members, " << result.events << " events");
+    CHECK(result.violation == "");
+    CHECK(result.again == 0);
+    CHECK(result.bytes_sent == result.bytes);
+  }
+}
