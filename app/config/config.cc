@@ -40,7 +40,7 @@ class Reader : TomlReader {
       } else if (key == "peer") {
         config_.peers = read_peers(config_.file, value);
       } else if (key == "metrics") {
-        read_metrics(table(key, value));
+        config_.metrics = read_metrics(config_.file, value);
       } else {
         bad(value, key, "unknown table or key", "device, router, identity, peer and metrics are known");
       }
@@ -169,23 +169,6 @@ class Reader : TomlReader {
             "a subnet has exactly one transport");
       }
     }
-  }
-
-  void read_metrics(const TomlTable& values) {
-    std::optional<bool> names;
-    for (const auto& [key, value] : values) {
-      const std::string full = "metrics." + key;
-      if (key == "listen") {
-        config_.metrics_listen = text(full, value, "\"127.0.0.1:9464\"");
-        if (config_.metrics_listen.empty()) bad(value, full, "is empty", "write listen = \"127.0.0.1:9464\", or leave it out");
-      } else if (key == "names") {
-        names = boolean(full, value);
-      } else {
-        bad(value, full, "unknown key", "listen and names are known");
-      }
-    }
-    // Whoever has an account on this host reaches a port of the loopback; a socket has an owner and a group.
-    config_.metrics_names = names.value_or(config_.metrics_listen.starts_with("unix:"));
   }
 
   void read_router(const TomlTable& values) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/config/metrics.h"
 #include "app/config/peers.h"
 #include "core/base/result.h"
 #include "routing/map/address.h"
@@ -58,8 +59,7 @@ struct Config {
   RouterConfig router;
   std::optional<IdentityConfig> identity;  // none: the account's key
   std::vector<PeerConfig> peers;           // in the order of their names
-  std::string metrics_listen;              // [metrics] listen; "": nobody may ask for metrics
-  bool metrics_names = false;              // [metrics] names; the status page has them. By itself only that of a Unix socket
+  MetricsConfig metrics;
   std::vector<std::string> warnings;
 };
 

@@ -63,5 +63,8 @@ struct CommandEnd {
 [[nodiscard]] CommandEnd run_id(const Process& process, const IdCommand& command);
 
 void warn_insecure(const Process& process);  // loudly
+// The files of [metrics] are read again; to call what this gives puts them in force, for whoever asks from then on. Where it
+// listens stays. usage, file_io: they cannot be used.
+[[nodiscard]] Result<std::function<void()>> read_guard_again(const Process& process, const Config& config);
 
 }  // namespace ccixfer::program

@@ -99,15 +99,19 @@ Result<void> ListenerTrust::ready(const std::vector<std::string>& uris) {
 
 Result<void> ListenerTrust::reload() {
   if (const auto words = audit_log_->reopen()) process_.reporter.warn(*words);
-  if (!security_) return {};
   const auto not_reloaded = [this](const Error& why) {
     process_.reporter.warn("not reloaded: " + why.message);
     return tl::unexpected(why);
   };
+  if (!security_ && process_.metrics == nullptr) return {};
   const auto config = config_of_process(common_.config_file);
   if (!config) return not_reloaded(config.error());
+  const auto renew_guard = read_guard_again(process_, *config);
+  if (!renew_guard) return not_reloaded(renew_guard.error());
+  if (!security_) return (*renew_guard)(), Result<void>();
   auto news = read_again(*security_, *config);
   if (!news) return not_reloaded(news.error());
+  (*renew_guard)();
   take(*security_, std::move(*news));
   gate_->set_peers(security_->peers());
   process_.reporter.info(fmt::format("reloaded: {} with {} peers", trust::to_string(security_->identity.identity.id()),

@@ -27,8 +27,9 @@ class ListenerTrust {
   void add_to(sandbox::Plan& plan) const;
   // The listener can be reached at these addresses: prints the ticket, if one is wanted.
   [[nodiscard]] Result<void> ready(const std::vector<std::string>& uris);
-  // Reads the identity, the authority and the grants again, and opens the audit log again. What cannot be used leaves all as it is
-  // and is said. Sessions that run go on; handshakes from now on are with the new. The error is why it was not taken.
+  // Reads the identity, the authority, the grants and what guards the metrics again, and opens the audit log again. What cannot be
+  // used leaves all as it is and is said. Sessions that run go on; handshakes from now on are with the new. The error is why it was
+  // not taken.
   [[nodiscard]] Result<void> reload();
 
  private:

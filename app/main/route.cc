@@ -231,6 +231,8 @@ class RouteHandler final : public LoopHandler {
     const auto config = load_config(file);
     if (!config) return tl::unexpected(config.error());
     for (const std::string& warning : config->warnings) process_.reporter.warn(warning);
+    const auto renew_guard = read_guard_again(process_, *config);
+    if (!renew_guard) return tl::unexpected(renew_guard.error());
     std::vector<routing::RouterDevice> devices = settings_of(process_, *config);
     for (routing::RouterDevice& device : devices) {
       if (router_.has_device(device.name)) continue;
@@ -261,6 +263,7 @@ class RouteHandler final : public LoopHandler {
         return WorkerSettings{*config, without_endpoints(of_workers, uris_by_device()), options_of_workers};
       });
     }
+    (*renew_guard)();
     if (workers_of(*config, command_) != count_)
       process_.reporter.warn(fmt::format("{}: router.workers: another number takes a restart", file));
     watch_addresses(*config);

@@ -5,8 +5,20 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace ccixfer::metrics {
+
+using State = trust::WebTls::State;
+
+Client::Client(host::Descriptor fd, const Site& site, Clock::time_point now, std::shared_ptr<const Guard> guard)
+    : fd_(std::move(fd)),
+      site_(&site),
+      guard_(std::move(guard)),
+      http_(site, guard_ ? &guard_->token : nullptr),
+      until_(now + request_time_max) {
+  if (guard_) tls_.emplace(guard_->tls);
+}
 
 short Client::waits_for() const {
   // One that listens says nothing: what comes is its end.
@@ -20,6 +32,10 @@ bool Client::turn(Clock::time_point now, short ready) {
   return (out_.empty() ? take(now) : true) && give(now);
 }
 
+void Client::give_up() {
+  if (tls_ && !shook_hands_ && site_->refused != nullptr) site_->refused->add(Refused::no_tls);
+}
+
 // Until there is an answer, or none can be made here.
 bool Client::take(Clock::time_point now) {
   std::array<char, 4096> bytes;
@@ -27,11 +43,41 @@ bool Client::take(Clock::time_point now) {
     const ssize_t got = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno == EAGAIN;
-    if (got == 0 || listens_) return false;
-    if (!until_) until_ = now + request_time_max;
-    wants_ = http_.received({bytes.data(), static_cast<size_t>(got)}, out_);
+    if (got == 0) return false;
+    if (!until_ && !listens_) until_ = now + request_time_max;
+    if (!hear({bytes.data(), static_cast<size_t>(got)})) return false;
   }
   return true;
+}
+
+// What came from the socket. False: it is over at once.
+bool Client::hear(std::string_view bytes) {
+  std::string plain, answer;
+  State state = State::open;
+  if (tls_) {
+    state = tls_->received(bytes, plain, out_);
+    bytes = plain;
+    shook_hands_ = shook_hands_ || state == State::open;
+  }
+  if (listens_ && (!bytes.empty() || state == State::over)) return false;
+  if (!bytes.empty()) wants_ = http_.received(bytes, answer);
+  answered_ = answered_ || !answer.empty();
+  if (state == State::over) {
+    give_up();
+    wants_ = Next::end;  // once the alert is sent
+    return !out_.empty();
+  }
+  say(answer);
+  return true;
+}
+
+void Client::say(const std::string& plain) {
+  if (!tls_) {
+    out_ += plain;
+    return;
+  }
+  tls_->say(plain, out_);
+  if (wants_ == Next::end) tls_->end(out_);
 }
 
 bool Client::give(Clock::time_point now) {
@@ -44,27 +90,37 @@ bool Client::give(Clock::time_point now) {
   if (wants_ == Next::end) return false;
   if (listens_) {
     until_.reset();
-  } else if (wants_ == Next::more && http_.is_between_requests()) {
+  } else if (wants_ == Next::more && answered_ && http_.is_between_requests()) {
     until_ = now + request_time_max;  // for the next one
+    answered_ = false;
   }
   return true;
 }
 
-void Client::answer(std::string_view json) { wants_ = http_.answer_status(json, out_); }
+void Client::answer(std::string_view json) {
+  std::string text;
+  wants_ = http_.answer_status(json, text);
+  answered_ = true;
+  say(text);
+}
 
 void Client::begin_events() {
   listens_ = true;
-  http_.begin_events(out_);
+  std::string text;
+  http_.begin_events(text);
+  say(text);
 }
 
 void Client::refuse_busy() {
   wants_ = Next::end;
-  http_.refuse_busy(out_);
+  std::string text;
+  http_.refuse_busy(text);
+  say(text);
 }
 
 void Client::tell(const std::string& event, Clock::time_point now) {
   if (!listens_ || !out_.empty()) return;
-  out_ = event;
+  say(event);
   until_ = now + request_time_max;
 }
 

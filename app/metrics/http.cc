@@ -45,7 +45,7 @@ std::string_view view(boost::beast::string_view text) { return {text.data(), tex
 }  // namespace
 
 struct HttpConnection::Impl {
-  explicit Impl(const Site& a_site) : site(a_site) { begin(); }
+  Impl(const Site& a_site, const Token* a_token) : site(a_site), token(a_token) { begin(); }
 
   void begin() {
     parser.emplace();
@@ -63,6 +63,7 @@ struct HttpConnection::Impl {
       to_send += refusal(status, words);
       return Next::end;
     };
+    if (token != nullptr && !token->is_in(view(request[http::field::authorization]))) return refuse_stranger(to_send);
     if (!is_head && request.method() != http::verb::get) return refuse(http::status::method_not_allowed, "only GET and HEAD\n");
     const std::string_view target = view(request.target());
     const std::string_view path = target.substr(0, target.find('?'));
@@ -83,6 +84,17 @@ struct HttpConnection::Impl {
       return refuse(http::status::forbidden, "not for pages of others\n");
     if (path == "/status.json") return Next::status;
     return is_head ? give(to_send, {"text/event-stream", ""}) : Next::events;
+  }
+
+  // A browser asks for a name and a password then, and the password is the token.
+  Next refuse_stranger(std::string& to_send) {
+    const bool said_one = parser->get().count(http::field::authorization) > 0;
+    if (site.refused != nullptr) site.refused->add(said_one ? Refused::wrong_token : Refused::no_token);
+    to_send += answer(http::status::unauthorized, false,
+                      {plain_text, "give the token of this place: as a bearer, or as the password of any name\n",
+                       "WWW-Authenticate: Bearer realm=\"ccixfer\"\r\nWWW-Authenticate: Basic realm=\"ccixfer\"\r\n"},
+                      !is_head);
+    return Next::end;
   }
 
   Next give(std::string& to_send, const Body& body) {
@@ -124,12 +136,13 @@ struct HttpConnection::Impl {
   }
 
   const Site& site;
+  const Token* token;
   std::optional<Parser> parser;
   std::string waiting;                  // bytes that the parser has not taken
   bool stays = false, is_head = false;  // as the last request wants it
 };
 
-HttpConnection::HttpConnection(const Site& site) : impl_(std::make_unique<Impl>(site)) {}
+HttpConnection::HttpConnection(const Site& site, const Token* token) : impl_(std::make_unique<Impl>(site, token)) {}
 HttpConnection::~HttpConnection() = default;
 HttpConnection::HttpConnection(HttpConnection&&) noexcept = default;
 HttpConnection& HttpConnection::operator=(HttpConnection&&) noexcept = default;

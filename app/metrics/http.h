@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "app/metrics/page.h"
+#include "app/metrics/refusals.h"
+#include "app/metrics/token.h"
 
 namespace ccixfer::metrics {
 
@@ -19,6 +21,7 @@ struct Site {
   // Of a listener that browsers reach: what the status page shows is for who asks this host by a name of its own. Else the page of
   // somebody else, whose name leads here for a moment (DNS rebinding), could read it.
   bool checks_host = false;
+  Refusals* refused = nullptr;  // may be
 };
 
 enum class Next : uint8_t {
@@ -30,7 +33,8 @@ enum class Next : uint8_t {
 
 class HttpConnection {
  public:
-  explicit HttpConnection(const Site& site);  // which outlives it
+  // Both outlive it. `token`: nothing is given to who does not say it; nullptr: to anybody.
+  explicit HttpConnection(const Site& site, const Token* token = nullptr);
   ~HttpConnection();
   HttpConnection(HttpConnection&&) noexcept;
   HttpConnection& operator=(HttpConnection&&) noexcept;

@@ -86,6 +86,14 @@ void write_activity(Writer& out, const Activity& activity) {
   out.sample("", activity.bytes());
 }
 
+void write_refusals(Writer& out, const Refusals& refusals) {
+  out.counter("ccixfer_metrics_refused", "Who asked here and was not answered, by reason.");
+  for (size_t i = 0; i < static_cast<size_t>(Refused::count_); ++i) {
+    const auto why = static_cast<Refused>(i);
+    out.sample(label("reason", to_string(why)), refusals.of(why));
+  }
+}
+
 void write_traffic(Writer& out, const RouterTraffic& traffic) {
   out.counter("ccixfer_router_received_bytes", "Payload that was passed on, by the device on which it came.");
   for (const DeviceTraffic& device : traffic.devices) out.sample(label("device", escaped(device.device)), device.received_bytes);
@@ -119,6 +127,7 @@ std::string page(const Subject& subject, Format format, double cpu_s, uint64_t m
   out.sample("", memory_max_bytes);
   if (subject.activity != nullptr) write_activity(out, *subject.activity);
   if (subject.traffic) write_traffic(out, subject.traffic());
+  if (subject.refusals != nullptr) write_refusals(out, *subject.refusals);
   for (size_t i = 0; i < static_cast<size_t>(Counter::count_); ++i) {
     const auto counter = static_cast<Counter>(i);
     const std::string_view name = to_string(counter);

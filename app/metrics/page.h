@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/metrics/activity.h"
+#include "app/metrics/refusals.h"
 #include "core/base/counters.h"
 
 namespace ccixfer::metrics {
@@ -33,6 +34,7 @@ struct Subject {
   const Counters* counters = nullptr;
   const Activity* activity = nullptr;                // of a router: nullptr
   std::function<RouterTraffic()> traffic = nullptr;  // of a router only
+  const Refusals* refusals = nullptr;                // may be
 };
 
 // By what a client says that it takes (RFC 9110, 12.5.1; weights are not looked at).

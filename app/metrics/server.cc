@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "app/metrics/client.h"
+#include "app/metrics/handshake_budget.h"
 #include "app/metrics/place.h"
 #include "app/metrics/status_feed.h"
 #include "app/metrics/status_page.h"
+#include "core/base/check.h"
 #include "core/base/units.h"
 
 namespace ccixfer::metrics {
@@ -24,12 +26,17 @@ namespace {
 
 using Clock = Client::Clock;
 constexpr std::chrono::milliseconds accept_pause{100};
+constexpr size_t accepts_a_turn = 16;
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::listen(const std::string& asked, std::function<std::string(Format)> metrics, Board* board) {
-  const auto place = parse_place(asked);
-  if (!place) return tl::unexpected(place.error());
+Result<std::unique_ptr<Server>> Server::listen(const std::string& asked, Options options) {
+  const auto place = program::parse_metrics_place(asked);
+  // The configuration has said so with its line. It is checked here too, since here is the socket.
+  if (!place || (!place->is_local && !options.guard))
+    return fail(ErrorKind::usage, fmt::format("bad value: metrics.listen: '{}': give an address of this host alone, a socket, or "
+                                              "certificate, key and token",
+                                              printable(asked)));
   const auto cannot = [&](int problem) {
     return fail(ErrorKind::network, fmt::format("cannot serve metrics: {}: {}: give metrics.listen another place", printable(asked),
                                                 std::strerror(problem)));
@@ -47,13 +54,19 @@ Result<std::unique_ptr<Server>> Server::listen(const std::string& asked, std::fu
   if (!place->path.empty()) static_cast<void>(::chmod(place->path.c_str(), 0660));
   if (::listen(fd.get(), static_cast<int>(connections_max)) != 0) return cannot(errno);
   std::string name = name_of_place(fd.get(), asked);
-  Site site{std::move(metrics), board != nullptr, place->path.empty()};
+  // Who has said the token over TLS may call this host what he likes.
+  const bool checks_host = place->path.empty() && !options.guard;
   static_cast<void>(status_page_policy());  // made here and not in the thread
-  return std::unique_ptr<Server>(new Server(std::move(fd), std::move(stop), std::move(name), std::move(site), board));
+  return std::unique_ptr<Server>(new Server(std::move(fd), std::move(stop), std::move(name), std::move(options), checks_host));
 }
 
-Server::Server(host::Descriptor listener, host::Descriptor stop, std::string place, Site site, Board* board)
-    : listener_(std::move(listener)), stop_(std::move(stop)), place_(std::move(place)), site_(std::move(site)), board_(board) {}
+Server::Server(host::Descriptor listener, host::Descriptor stop, std::string place, Options options, bool checks_host)
+    : listener_(std::move(listener)),
+      stop_(std::move(stop)),
+      place_(std::move(place)),
+      site_{std::move(options.metrics), options.board != nullptr, checks_host, options.refused},
+      board_(options.board),
+      guard_(options.guard ? std::make_shared<const Guard>(std::move(*options.guard)) : nullptr) {}
 
 Server::~Server() {
   if (thread_.joinable()) {
@@ -61,7 +74,19 @@ Server::~Server() {
     static_cast<void>(!::write(stop_.get(), &one, sizeof one));
     thread_.join();
   }
-  if (place_.starts_with(unix_prefix)) ::unlink(place_.c_str() + unix_prefix.size());
+  if (place_.starts_with(program::unix_prefix)) ::unlink(place_.c_str() + program::unix_prefix.size());
+}
+
+std::shared_ptr<const Guard> Server::guard() const {
+  const std::lock_guard hold(guard_lock_);
+  return guard_;
+}
+
+void Server::renew(Guard guard) {
+  auto next = std::make_shared<const Guard>(std::move(guard));
+  const std::lock_guard hold(guard_lock_);
+  CHECK(guard_ != nullptr);
+  guard_ = std::move(next);
 }
 
 // What the thread does. Its clients live and end with it.
@@ -113,6 +138,7 @@ class Server::Run {
       bool lives = client.deadline().value_or(Clock::time_point::max()) > now;
       if (const short ready = polled_[i + clients_at].revents; lives && ready != 0) lives = client.turn(now, ready);
       if (lives && client.wants_events()) lives = admit(client, now);
+      if (!lives && client.deadline() && *client.deadline() <= now) client.give_up();
       if (!lives) end(i);
     }
   }
@@ -155,20 +181,47 @@ class Server::Run {
     clients_.pop_back();
   }
 
-  // Who comes when all places are taken is hung up on: a queue would be theirs who keep the places.
+  // So few at a time that whoever has come can say something before others take its place.
   void accept(Clock::time_point now) {
-    for (size_t come = 0; come < connections_max; ++come) {
+    const std::shared_ptr<const Guard> guard = server_.guard();
+    for (size_t come = 0; come < accepts_a_turn; ++come) {
       host::Descriptor fd(::accept4(server_.listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!fd) {
         if (errno == EMFILE || errno == ENFILE) accept_again_ = now + accept_pause;  // poll would say at once that somebody waits
         return;
       }
-      if (clients_.size() < connections_max) clients_.emplace_back(std::move(fd), server_.site_, now);
+      if (guard && !handshakes_.take(now)) {
+        refuse();
+        continue;
+      }
+      if (clients_.size() >= connections_max && !make_room()) {
+        refuse();
+        continue;
+      }
+      clients_.emplace_back(std::move(fd), server_.site_, now, guard);
     }
+  }
+  void refuse() {
+    if (server_.site_.refused != nullptr) server_.site_.refused->add(Refused::no_place);
+  }
+  // The place of whoever has waited longest for its own request, or to take an answer, is free then. Not of those who wait for
+  // ours, or listen: there is always somebody else, unless the protocol thread is slow to answer.
+  bool make_room() {
+    const auto until = [](const Client& client) {
+      return client.wants_status() || client.listens() ? Clock::time_point::max()
+                                                       : client.deadline().value_or(Clock::time_point::max());
+    };
+    const auto first =
+        std::min_element(clients_.begin(), clients_.end(), [&](const Client& a, const Client& b) { return until(a) < until(b); });
+    if (until(*first) == Clock::time_point::max()) return false;
+    refuse();
+    end(static_cast<size_t>(first - clients_.begin()));
+    return true;
   }
 
   const Server& server_;
   StatusFeed feed_;
+  HandshakeBudget handshakes_{Clock::now()};
   std::vector<Client> clients_;
   std::vector<pollfd> polled_;                                 // the clients' behind ours, in their order
   Clock::time_point accept_again_ = Clock::time_point::min();  // out of descriptors: not before then

@@ -16,7 +16,7 @@ PROGRAM = shutil.which("chromium")
 
 
 class Browser:
-    def __init__(self, directory, host=None):
+    def __init__(self, directory, host=None, options=()):
         to_read, self.write_end = os.pipe()
         self.read_end, to_write = os.pipe()
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 20) for fd in (to_read, to_write)]   # 3 and 4 may be those of somebody else here
@@ -28,7 +28,7 @@ class Browser:
         self.process = subprocess.Popen(
             [*(host.prefix if host else []), PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
              "--no-first-run", "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
-             f"--user-data-dir={profile}", "--remote-debugging-pipe", "about:blank"],
+             f"--user-data-dir={profile}", "--remote-debugging-pipe", *options, "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(directory / "browser.stderr", "w"),
             env={**os.environ, "HOME": str(directory)}, pass_fds=(3, 4), preexec_fn=child)
         for fd in (to_read, to_write, *high):
@@ -57,8 +57,9 @@ class Browser:
             self.news.notify_all()
 
     def call(self, method, **arguments):
-        self.last += 1
-        number = self.last
+        with self.news:
+            self.last += 1
+            number = self.last
         message = {"id": number, "method": method, "params": arguments, **({"sessionId": self.session} if self.session else {})}
         os.write(self.write_end, json.dumps(message).encode() + b"\0")
         with self.news:
@@ -69,8 +70,38 @@ class Browser:
         return answer["result"]
 
     def open(self, address):
+        def loads():
+            return sum(event["method"] == "Page.loadEventFired" for event in self.events)
+        with self.news:
+            before = loads()
         result = self.call("Page.navigate", url=address)
         check("errorText" not in result, f"{address}: {result}")
+        with self.news:   # what is asked before that is asked of the page that was there
+            check(self.news.wait_for(lambda: loads() > before or self.ended, PATIENCE_S), f"{address} does not load")
+
+    def sign_in(self, name, password):
+        """To whatever asks for it from now on, as a person does in the browser's own dialogue."""
+        def answer(event):
+            number = event["params"]["requestId"]
+            if event["method"] == "Fetch.requestPaused":
+                self.call("Fetch.continueRequest", requestId=number)
+            else:
+                self.call("Fetch.continueWithAuth", requestId=number,
+                          authChallengeResponse={"response": "ProvideCredentials", "username": name, "password": password})
+
+        def watch():
+            seen = 0
+            while True:
+                with self.news:
+                    self.news.wait_for(lambda: len(self.events) > seen or self.ended)
+                    if self.ended:
+                        return
+                    new, seen = self.events[seen:], len(self.events)
+                for event in new:
+                    if event["method"] in ("Fetch.requestPaused", "Fetch.authRequired"):
+                        answer(event)
+        self.call("Fetch.enable", handleAuthRequests=True)
+        threading.Thread(target=watch, daemon=True).start()
 
     def ask(self, expression):
         """What a JavaScript expression, or the promise that it is, comes to."""

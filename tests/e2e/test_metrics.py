@@ -1,14 +1,19 @@
 """[metrics] listen: what a receiver and a router say over HTTP, and to whom."""
+import base64
 import contextlib
 import json
 import re
 import shutil
+import signal
 import socket
+import ssl
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
-from lab import BINARY, REPO, Lab, TwoSites, big_file, check, native
+from authority import Authority
+from lab import BINARY, PATIENCE_S, REPO, Lab, TwoSites, big_file, check, native, run
 
 OPEN = "application/openmetrics-text; version=1.0.0"
 
@@ -143,12 +148,159 @@ def test_metrics__clients_that_mean_no_good__slow_nobody_down():
 def test_metrics__a_place_that_cannot_be__one_line():
     with Lab("metrics-place") as lab:
         (lab.directory / "root").mkdir()
-        for place, code, words in (("0.0.0.0:9464", 1, "metrics.listen"), ("127.0.0.1", 1, "metrics.listen"), ("", 1, "2: metrics.listen")):
+        for place, code, words in (("0.0.0.0:9464", 1, "bad.toml:2: metrics.listen"), ("127.0.0.1", 1, "bad.toml:2: metrics.listen"),
+                                   ("", 1, "bad.toml:2: metrics.listen")):
             config = lab.file("bad.toml", f'[metrics]\nlisten = "{place}"\n')
             ended = subprocess.run([BINARY, "recv", "-c", config, "--root", lab.directory / "root", "--listen", "127.0.0.1:0", "--insecure"],
                                    capture_output=True, text=True, check=False, timeout=60)
             lines = [line for line in ended.stderr.splitlines() if "WARNING" not in line]
             check(ended.returncode == code and len(lines) == 1 and words in lines[0], f"{place}: {ended}")
+
+
+ELSEWHERE = "192.0.2.7"   # an address of this host that is not its loopback's
+TOKEN = "c0ffee" * 5
+
+
+class GuardedSite:
+    """A receiver that answers on a network: who has the token, over TLS with a certificate of the facility."""
+
+    def __init__(self, lab, names=""):
+        run("ip", "addr", "replace", ELSEWHERE + "/32", "dev", "lo")
+        self.lab, self.authority = lab, Authority(lab.directory / "authority")
+        self.renew(TOKEN)
+        with socket.socket() as one:
+            one.bind((ELSEWHERE, 0))
+            self.place = f"{ELSEWHERE}:{one.getsockname()[1]}"
+        self.root = lab.directory / "root"
+        self.root.mkdir()
+        self.config = lab.file("receiver.toml", self.table(names))
+        self.receiver = lab.start_ready(None, "recv", "recv", "-c", self.config, "--root", self.root, "--listen", "127.0.0.1:0", "--insecure")
+        self.uri = native(self.receiver.uris)
+
+    def table(self, more=""):
+        return (f'[metrics]\nlisten = "{self.place}"\ncertificate = "authority/web.pem"\nkey = "authority/web.key"\n'
+                f'token = "{self.lab.directory}/token"\n{more}')
+
+    def renew(self, token):
+        """A new certificate and a new token, as what renews them does: a file takes the place of another."""
+        now = time.time()
+        self.authority.issue("web", time.gmtime(now - 3600), time.gmtime(now + 86400), f"IP:{ELSEWHERE}")
+        path = self.lab.file("token.new", token + "\n")
+        path.chmod(0o600)
+        path.rename(self.lab.directory / "token")
+
+    def tls(self):
+        return ssl.create_default_context(cafile=self.authority.directory / "ca.pem")
+
+    def connect(self, context=None):
+        host, port = self.place.rsplit(":", 1)
+        return (context or self.tls()).wrap_socket(socket.create_connection((host, int(port)), timeout=60), server_hostname=host)
+
+    def ask(self, path="/metrics", authorization=None):
+        """The status, and what it said."""
+        request = urllib.request.Request(f"https://{self.place}{path}", headers={"Authorization": authorization} if authorization else {})
+        try:
+            with urllib.request.urlopen(request, timeout=60, context=self.tls()) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refused:
+            check("Basic" in refused.headers.get_all("WWW-Authenticate", [""])[-1] or refused.code != 401, f"{refused.headers}")
+            return refused.code, refused.read().decode()
+
+
+def bearer(token):
+    return "Bearer " + token
+
+
+def test_metrics__elsewhere__whoever_has_the_token_is_answered_over_tls():
+    with Lab("metrics-elsewhere") as lab:
+        site = GuardedSite(lab)
+        host, port = site.place.rsplit(":", 1)
+        slow = socket.create_connection((host, int(port)), timeout=60)
+        slow.sendall(b"\x16\x03\x01\x02\x00\x01")   # the begin of a handshake, and no more of it
+        basic = "Basic " + base64.b64encode(f"prometheus:{TOKEN}".encode()).decode()
+        for path in ("/", "/metrics", "/status.json"):
+            for said in (None, bearer("c0ffee"), bearer(TOKEN + "x"), "Basic " + base64.b64encode(TOKEN.encode()).decode()):
+                check(site.ask(path, said)[0] == 401, f"{path} {said}")
+            for said in (bearer(TOKEN), basic):
+                check(site.ask(path, said)[0] == 200, f"{path} {said}")
+        # Nothing of it is to be had without TLS, or with an older one.
+        with socket.create_connection((host, int(port)), timeout=60) as plain:
+            plain.sendall(f"GET /metrics HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
+            check(b"ccixfer" not in plain.recv(65536), "an answer without TLS")
+        older = site.tls()
+        older.maximum_version = ssl.TLSVersion.TLSv1_2
+        with contextlib.suppress(ssl.SSLError, ConnectionError):
+            site.connect(older)
+            check(False, "TLS 1.2 is spoken")
+        # The page has names for who knows the token, and its events come over TLS too.
+        status = json.loads(site.ask("/status.json", bearer(TOKEN))[1])
+        check(status["names"] is True and status["role"] == "receiver", f"{status}")
+        with site.connect() as one:
+            one.sendall(f"GET /events HTTP/1.1\r\nHost: {site.place}\r\nAuthorization: {bearer(TOKEN)}\r\n\r\n".encode())
+            lines = one.makefile()
+            check(any(json.loads(line[6:])["role"] == "receiver" for line in lines if line.startswith("data: ")), "no event")
+        got = values(site.ask("/metrics", bearer(TOKEN))[1])
+        counted = {reason: got[f'ccixfer_metrics_refused_total{{reason="{reason}"}}'] for reason in ("no_token", "wrong_token", "no_place")}
+        check(counted == {"no_token": 3, "wrong_token": 9, "no_place": 0}, f"{counted}")
+        check(slow.recv(1) == b"", "a handshake may last for ever")
+        check(values(site.ask("/metrics", bearer(TOKEN))[1])['ccixfer_metrics_refused_total{reason="no_tls"}'] == 3, "it is not counted")
+        for secret in (TOKEN, "PRIVATE KEY"):
+            check(secret not in site.receiver.stderr(), "a secret in the log")
+        slow.close()
+
+
+def test_metrics__elsewhere__a_new_certificate_and_token_count_from_sighup_on():
+    with Lab("metrics-renew") as lab:
+        site = GuardedSite(lab)
+
+        def shown():
+            with site.connect() as one:
+                return one.getpeercert()["serialNumber"]
+        first = shown()
+        site.renew("decaf" * 6)
+        check(shown() == first and site.ask(authorization=bearer(TOKEN))[0] == 200, "before SIGHUP")
+        site.receiver.kill(signal.SIGHUP)
+        deadline = time.monotonic() + PATIENCE_S
+        while site.ask(authorization=bearer("decaf" * 6))[0] != 200:
+            check(time.monotonic() < deadline, site.receiver.tail())
+            time.sleep(0.1)
+        check(shown() != first and site.ask(authorization=bearer(TOKEN))[0] == 401, "the old ones count still")
+        # What cannot be used changes nothing.
+        (lab.directory / "token").chmod(0o644)
+        site.receiver.kill(signal.SIGHUP)
+        while "not reloaded" not in site.receiver.stderr():
+            check(time.monotonic() < deadline, site.receiver.tail())
+            time.sleep(0.05)
+        check(site.ask(authorization=bearer("decaf" * 6))[0] == 200, "the token")
+
+
+def test_metrics__elsewhere__without_what_guards_it_is_refused_by_file_line_and_key():
+    with Lab("metrics-guard") as lab:
+        site = GuardedSite(lab)
+        check(site.receiver.stop() == 0, site.receiver.tail())
+        whole = site.table()
+
+        def said(text):
+            ended = subprocess.run([BINARY, "recv", "-c", lab.file("receiver.toml", text), "--root", site.root, "--listen", "127.0.0.1:0", "--insecure"],
+                                   capture_output=True, text=True, check=False, timeout=60)
+            lines = [line for line in ended.stderr.splitlines() if "WARNING" not in line]
+            check(ended.returncode == 1 and len(lines) == 1 and TOKEN not in lines[0], f"{ended}")
+            return lines[0]
+        for key, line in (("certificate", 3), ("key", 4), ("token", 5)):
+            without = "".join(one + "\n" for one in whole.splitlines() if not one.startswith(key))
+            check(f"receiver.toml:2: metrics.listen: '{site.place}' is not of this host alone, and {key} is missing" in said(without), key)
+            gone = whole.replace("web.pem" if key == "certificate" else "web.key" if key == "key" else "/token", "/nowhere")
+            words = said(gone)
+            check(f"receiver.toml:{line}: metrics.{key}: " in words and "there is no such file" in words, words)
+        for key, path in (("key", site.authority.directory / "web.key"), ("token", lab.directory / "token")):
+            path.chmod(0o640)
+            words = said(whole)
+            check(f"metrics.{key}: " in words and "others may read it: chmod 600" in words, words)
+            path.chmod(0o600)
+        (lab.directory / "token").write_text("short\n")
+        check("metrics.token: " in (words := said(whole)) and "20 to 1024 characters" in words, words)
+        site.authority.key("other.key")
+        check("metrics.certificate: " in (words := said(whole.replace("web.key", "other.key"))) and "not that of the key" in words, words)
 
 
 def names_asked_for(text):

@@ -7,7 +7,7 @@ import socket
 
 import browser as chromium
 from lab import Lab, TwoSites, big_file, check, native, routed
-from test_metrics import ask, free_port, values
+from test_metrics import TOKEN, GuardedSite, ask, free_port, values
 
 WIDTHS = (400, 1600)
 
@@ -155,6 +155,24 @@ def test_page__names__are_not_for_every_account_of_the_host():
         for word in ("secret", "127.0.0.1", "tcp:"):
             check(word not in json.dumps(status), f"{word}: {status}")
         check(status["transfers"]["ended"][0]["bytes"] == 1 << 20, f"{status}")
+
+
+def test_page__elsewhere__a_browser_asks_for_the_token_and_shows_the_page_with_it():
+    if not have_browser():
+        return
+    with Lab("page-elsewhere") as lab:
+        site = GuardedSite(lab)
+        sender = lab.start(None, "send", "send", "--insecure", big_file(lab.directory / "f", 1 << 20), site.uri + "/kept")
+        check(sender.wait() == 0, sender.tail())
+        with chromium.Browser(lab.directory, options=["--ignore-certificate-errors"]) as page:
+            origin = f"https://{site.place}/"
+            page.sign_in("anybody", TOKEN)
+            page.open(origin)
+            page.await_page("document.getElementById('state').textContent.startsWith('Live')")
+            page.await_page("document.querySelectorAll('#ended tbody tr').length === 1")
+            check(page.rows("ended")[0]["Into"] == "kept", f"{page.rows('ended')}")   # who has the token sees names
+            foreign = [url for url in page.asked() if not url.startswith((origin, "data:", "about:"))]
+            check(not foreign, f"asked elsewhere: {foreign}")
 
 
 def connect(place):

@@ -13,6 +13,7 @@
 #include "app/main/commands.h"
 #include "app/main/ended_transfer.h"
 #include "app/main/job.h"
+#include "app/main/metrics_guard.h"
 #include "app/main/on_complete.h"
 #include "app/main/session_trust.h"
 #include "app/metrics/board.h"
@@ -130,7 +131,10 @@ metrics::RouterTraffic traffic_of(const routing::Traffic& traffic) {
   return all;
 }
 
-bool has_web_address(std::string_view place) { return !place.starts_with("unix:"); }
+std::string_view web_scheme(const metrics::Server& server) {
+  if (server.place().starts_with(unix_prefix)) return "";
+  return server.has_guard() ? "https://" : "http://";
+}
 
 std::string metrics_page(const metrics::Subject& subject, metrics::Format format) {
   rusage used{};
@@ -204,11 +208,12 @@ int run_program(int argc, char** argv) {
 
   Counters counters;
   metrics::Activity activity;
+  metrics::Refusals refusals;
   std::shared_ptr<routing::Traffic> traffic;
   std::unique_ptr<metrics::Board> board;
   std::unique_ptr<metrics::Server> metrics;
   const char* const role = role_of(*command);
-  if (role != nullptr && !config->metrics_listen.empty()) {
+  if (role != nullptr && !config->metrics.listen.empty()) {
     auto made = metrics::Board::create();
     if (!made) return say_and_leave(made.error(), common.json);
     board = std::move(*made);
@@ -216,13 +221,18 @@ int run_program(int argc, char** argv) {
     if (!has_sessions) traffic = std::make_shared<routing::Traffic>();
     metrics::Subject subject{program_version, role, static_cast<double>(wall_time_s()), &counters,
                              has_sessions ? &activity : nullptr};
+    subject.refusals = &refusals;
     if (traffic) subject.traffic = [traffic] { return traffic_of(*traffic); };
+    auto guard = guard_of(config->metrics);
+    if (!guard) return say_and_leave(guard.error(), common.json);
     auto listening = metrics::Server::listen(
-        config->metrics_listen, [subject](metrics::Format format) { return metrics_page(subject, format); }, board.get());
+        config->metrics.listen, {.metrics = [subject](metrics::Format format) { return metrics_page(subject, format); },
+                                 .board = board.get(),
+                                 .guard = std::move(*guard),
+                                 .refused = &refusals});
     if (!listening) return say_and_leave(listening.error(), common.json);
     metrics = std::move(*listening);
-    (*reporter)->info(
-        fmt::format("metrics and status page at {}{}", has_web_address(metrics->place()) ? "http://" : "", metrics->place()));
+    (*reporter)->info(fmt::format("metrics and status page at {}{}", web_scheme(*metrics), metrics->place()));
   }
   const int64_t began_s = wall_time_s();
   const CommandEnd end = run(Process{.loop = loop,
@@ -235,7 +245,7 @@ int run_program(int argc, char** argv) {
                                      .activity = &activity,
                                      .board = board.get(),
                                      .role = role != nullptr ? role : "",
-                                     .shows_names = config->metrics_names,
+                                     .shows_names = config->metrics.names,
                                      .traffic = traffic,
                                      .passed_listener = *listener},
                              *command);

@@ -57,23 +57,6 @@ TEST_CASE("config_lines__of_the_wrong_kind__what_to_write_instead") {
   CHECK(in_static("from = 1\nvia = [1]\nto = []") == "c:4: router.static.to: is not a string: write router.static.to = \"4:7\"");
 }
 
-TEST_CASE("config_lines__metrics__have_a_place_and_nothing_else") {
-  CHECK(said("metrics = 1\n") == "c:1: metrics: is not a table: write [metrics]");
-  CHECK(said("[metrics]\nlisten = 9464\n") == "c:2: metrics.listen: is not a string: write metrics.listen = \"127.0.0.1:9464\"");
-  CHECK(said("[metrics]\nlisten = \"\"\n") == "c:2: metrics.listen: is empty: write listen = \"127.0.0.1:9464\", or leave it out");
-  CHECK(said("[metrics]\nport = 9464\n") == "c:2: metrics.port: unknown key: listen and names are known");
-  const auto config = parse_config("c", "[metrics]\nlisten = \"unix:/run/m\"\n");
-  REQUIRE(config);
-  CHECK(config->metrics_listen == "unix:/run/m");
-  // Names are for who may use the socket, and else for whom the configuration says.
-  const auto names = [](const std::string& lines) { return parse_config("c", "[metrics]\n" + lines)->metrics_names; };
-  CHECK(config->metrics_names);
-  CHECK_FALSE(names("listen = \"127.0.0.1:9464\"\n"));
-  CHECK(names("names = true\nlisten = \"127.0.0.1:9464\"\n"));
-  CHECK_FALSE(names("listen = \"unix:/run/m\"\nnames = false\n"));
-  CHECK(said("[metrics]\nnames = 1\n") == "c:2: metrics.names: is not true or false: write metrics.names = true");
-}
-
 TEST_CASE("config_lines__numbers__from_the_least_to_the_most") {
   struct Case {
     const char* key;

@@ -120,6 +120,38 @@ TEST_CASE("http__a_page_of_somebody_else__reads_neither_the_status_nor_its_event
   CHECK(ask_for("/metrics", "Host: prometheus.example\r\n").next == Next::more);
 }
 
+TEST_CASE("http__a_place_with_a_token__gives_nothing_to_who_does_not_say_it") {
+  Refusals refused;
+  const Site counted{site.metrics, true, false, &refused};
+  const std::string secret = "0123456789abcdef0123";
+  const auto token = Token::parse(secret);
+  REQUIRE(token);
+  const auto ask_with = [&](const std::string& path, const std::string& headers, const std::string& method = "GET") {
+    HttpConnection connection(counted, &*token);
+    Answered answered;
+    answered.next =
+        connection.received(method + " " + path + " HTTP/1.1\r\nHost: dtn.example\r\n" + headers + "\r\n", answered.out);
+    return answered;
+  };
+  const std::string good = "Authorization: Bearer " + secret + "\r\n";
+  for (const char* path : {"/", "/metrics", "/status.json", "/events", "/elsewhere"}) {
+    INFO(path);
+    for (const std::string& headers : {std::string(), std::string("Authorization: Bearer x\r\n"),
+                                       "Authorization: Bearer x\r\n" + good, "Cookie: " + secret + "\r\n"}) {
+      const Answered answered = ask_with(path, headers);
+      CHECK(answered.out.starts_with("HTTP/1.1 401 "));
+      CHECK(answered.has("\r\nWWW-Authenticate: Basic realm=\"ccixfer\"\r\n"));
+      CHECK(answered.next == Next::end);
+    }
+    CHECK_FALSE(ask_with(path, good).out.starts_with("HTTP/1.1 401"));
+  }
+  CHECK(refused.of(Refused::no_token) == 10);
+  CHECK(refused.of(Refused::wrong_token) == 10);
+  CHECK(ask_with("/metrics", good).out.ends_with("\r\n\r\nplain\n"));
+  CHECK(ask_with("/metrics", "", "POST").out.starts_with("HTTP/1.1 401"));
+  CHECK(ask_with("/metrics", "", "HEAD").out.ends_with("\r\n\r\n"));
+}
+
 TEST_CASE("http__half_a_request__waits_and_holds_no_more_than_a_request") {
   HttpConnection connection(site);
   std::string out;

@@ -25,6 +25,23 @@ bool has_line(const std::string& text, const std::string& line) {
 
 }  // namespace
 
+TEST_CASE("page__who_was_not_answered__is_counted_by_reason") {
+  const Counters counters;
+  Refusals refusals;
+  refusals.add(Refused::wrong_token);
+  refusals.add(Refused::wrong_token);
+  refusals.add(Refused::no_place);
+  const std::string text =
+      page({.version = "0.1.0", .role = "router", .counters = &counters, .refusals = &refusals}, Format::openmetrics, 0, 0);
+  for (const char* line :
+       {"# TYPE ccixfer_metrics_refused counter", "ccixfer_metrics_refused_total{reason=\"no_token\"} 0",
+        "ccixfer_metrics_refused_total{reason=\"wrong_token\"} 2", "ccixfer_metrics_refused_total{reason=\"no_tls\"} 0",
+        "ccixfer_metrics_refused_total{reason=\"no_place\"} 1"}) {
+    INFO(line);
+    CHECK(has_line(text, line));
+  }
+}
+
 TEST_CASE("page__a_receiver__says_what_it_did") {
   Process process;
   process.counters.add(Counter::bytes_in, 7);

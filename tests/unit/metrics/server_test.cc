@@ -13,6 +13,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "tests/unit/trust/facility.h"
+#include "tests/unit/trust/web_client.h"
+
 using namespace ccixfer;
 using namespace ccixfer::metrics;
 
@@ -43,7 +46,7 @@ std::string hear_all(const host::Descriptor& fd) {
 }
 
 std::unique_ptr<Server> serving(const std::string& place = "127.0.0.1:0") {
-  auto server = Server::listen(place, text);
+  auto server = Server::listen(place, {.metrics = text});
   INFO((server ? "" : server.error().message));
   REQUIRE(server);
   (*server)->begin();
@@ -62,20 +65,26 @@ TEST_CASE("metrics_server__asked__answers_and_hangs_up") {
   }
 }
 
-TEST_CASE("metrics_server__all_places_are_taken__who_comes_is_hung_up_on_and_later_ones_are_served") {
-  const auto server = serving();
+TEST_CASE("metrics_server__all_places_are_taken__who_comes_is_served_in_the_place_of_who_waited_longest") {
+  Refusals refused;
+  auto listening = Server::listen("127.0.0.1:0", {.metrics = text, .refused = &refused});
+  REQUIRE(listening);
+  const auto server = std::move(*listening);
+  server->begin();
   std::vector<host::Descriptor> idle;
   for (size_t i = 0; i < connections_max; ++i) idle.push_back(dial(server->place()));
-  {
-    const host::Descriptor more = dial(server->place());
-    CHECK(hear_all(more).empty());
+  for (int round = 0; round < 3; ++round) {
+    const host::Descriptor next = dial(server->place());
+    say(next, request);
+    CHECK(hear_all(next).ends_with("all is well\n"));
   }
-  // One of those that were there is served, and its place is free then.
-  say(idle.back(), request);
-  CHECK(hear_all(idle.back()).ends_with("all is well\n"));
-  const host::Descriptor next = dial(server->place());
-  say(next, request);
-  CHECK(hear_all(next).ends_with("all is well\n"));
+  // The first of them was hung up on, and nobody else: those that were answered left their place.
+  CHECK(hear_all(idle.front()).empty());
+  CHECK(refused.of(Refused::no_place) == 1);
+  for (const host::Descriptor* each : {&idle[1], &idle.back()}) {
+    say(*each, request);
+    CHECK(hear_all(*each).ends_with("all is well\n"));
+  }
 }
 
 TEST_CASE("metrics_server__ends__while_clients_wait_and_before_it_began") {
@@ -83,7 +92,7 @@ TEST_CASE("metrics_server__ends__while_clients_wait_and_before_it_began") {
   const host::Descriptor idle = dial(server->place());
   server.reset();
   CHECK(hear_all(idle).empty());
-  auto never_begun = Server::listen("127.0.0.1:0", text);
+  auto never_begun = Server::listen("127.0.0.1:0", {.metrics = text});
   REQUIRE(never_begun);
 }
 
@@ -104,7 +113,7 @@ TEST_CASE("metrics_server__unix_socket__is_answered_at_and_goes_with_the_server"
     const auto server = serving("unix:" + path);
     CHECK(ask().ends_with("all is well\n"));
     CHECK((std::filesystem::status(path).permissions() & std::filesystem::perms::others_all) == std::filesystem::perms::none);
-    const auto second = Server::listen("unix:" + path, text);  // somebody answers there
+    const auto second = Server::listen("unix:" + path, {.metrics = text});  // somebody answers there
     CHECK_FALSE(second);
     CHECK(ask().ends_with("all is well\n"));
   }
@@ -136,7 +145,7 @@ Served serving_status() {
   auto board = Board::create();
   REQUIRE(board);
   served.board = std::move(*board);
-  auto server = Server::listen("127.0.0.1:0", text, served.board.get());
+  auto server = Server::listen("127.0.0.1:0", {.metrics = text, .board = served.board.get()});
   REQUIRE(server);
   served.server = std::move(*server);
   served.server->begin();
@@ -268,16 +277,63 @@ TEST_CASE("metrics_server__places_that_are_none__are_refused_by_name") {
        {"", "9464", "0.0.0.0:9464", "192.0.2.1:9464", "[::]:9464", "[2001:db8::1]:9464", "127.0.0.1:", "127.0.0.1:x",
         "127.0.0.1:65536", "127.0.0.1:-1", "host.example:9464", "unix:", "unix:relative", "[::1:9464"}) {
     INFO(place);
-    const auto server = Server::listen(place, text);
+    const auto server = Server::listen(place, {.metrics = text});
     REQUIRE_FALSE(server);
     CHECK(server.error().kind == ErrorKind::usage);
     CHECK(server.error().message.find("metrics.listen") != std::string::npos);
   }
-  CHECK_FALSE(Server::listen("unix:/" + std::string(200, 'x'), text));
-  const auto first = Server::listen("127.0.0.1:0", text);
+  CHECK_FALSE(Server::listen("unix:/" + std::string(200, 'x'), {.metrics = text}));
+  const auto first = Server::listen("127.0.0.1:0", {.metrics = text});
   REQUIRE(first);
-  const auto second = Server::listen((*first)->place(), text);
+  const auto second = Server::listen((*first)->place(), {.metrics = text});
   REQUIRE_FALSE(second);
   CHECK(second.error().kind == ErrorKind::network);
-  CHECK(Server::listen("localhost:0", text));
+  CHECK(Server::listen("localhost:0", {.metrics = text}));
+}
+
+namespace {
+
+Guard guard_of(const std::string& secret) {
+  const trust::Issued host = trust::Facility("root").issue();
+  auto tls = trust::WebIdentity::from_pem(host.certificate_pem(), "web.pem", host.key_pem(), "web.key");
+  auto token = Token::parse(secret);
+  REQUIRE((tls && token));
+  return {*tls, *token};
+}
+
+// All that the server says, over TLS.
+std::string ask_with(const std::string& place, const std::string& secret) {
+  const host::Descriptor fd = dial(place);
+  trust::WebClient client;
+  say(fd, client.step(""));
+  char bytes[4096];
+  bool asked = false;
+  for (ssize_t got = 0; (got = ::recv(fd.get(), bytes, sizeof bytes, 0)) > 0;) {
+    std::string out = client.step({bytes, static_cast<size_t>(got)});
+    if (client.done() && !asked) {
+      asked = true;
+      out += client.say("GET /metrics HTTP/1.1\r\nConnection: close\r\nAuthorization: Bearer " + secret + "\r\n\r\n");
+    }
+    if (!out.empty()) say(fd, out);
+  }
+  return client.heard();
+}
+
+}  // namespace
+
+TEST_CASE("metrics_server__a_place_that_others_reach__takes_a_guard_which_may_be_renewed") {
+  const std::string first(token_bytes_min, 'a'), second(token_bytes_min, 'b');
+  auto listening = Server::listen("0.0.0.0:0", {.metrics = text, .guard = guard_of(first)});
+  REQUIRE(listening);
+  Server& server = **listening;
+  CHECK(server.has_guard());
+  server.begin();
+  CHECK(ask_with(server.place(), first).ends_with("all is well\n"));
+  CHECK(ask_with(server.place(), second).starts_with("HTTP/1.1 401 "));
+  server.renew(guard_of(second));
+  CHECK(ask_with(server.place(), second).ends_with("all is well\n"));
+  CHECK(ask_with(server.place(), first).starts_with("HTTP/1.1 401 "));
+  const host::Descriptor plain = dial(server.place());
+  say(plain, request);
+  CHECK(hear_all(plain).find("all is well") == std::string::npos);
 }
