@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int application_id = 0x63636a68;  // "ccjh": tells our database from a foreign one
 constexpr int schema_version = 1;
+constexpr int looked_at_bytes_max = 256 << 10;  // of a row: nobody of ours writes so much
 
 constexpr const char* schema = R"sql(
   CREATE TABLE run(id INTEGER PRIMARY KEY, job TEXT NOT NULL, destination TEXT NOT NULL, began INTEGER NOT NULL, ended INTEGER NOT NULL,
@@ -60,6 +62,26 @@ class Query {
   int bound_ = 0;
 };
 
+constexpr const char* columns =
+    "job, destination, began, ended, exit, status, reason, files, files_unchanged, files_failed, bytes, bytes_sent";
+
+JobRun run_of(const Query& row) {
+  JobRun run;
+  run.job = row.text(0);
+  run.destination = row.text(1);
+  run.began_s = row.number(2);
+  run.ended_s = row.number(3);
+  run.exit = static_cast<int>(row.number(4));
+  run.status = row.text(5);
+  run.reason = row.text(6);
+  run.files = row.count(7);
+  run.files_unchanged = row.count(8);
+  run.files_failed = row.count(9);
+  run.bytes = row.count(10);
+  run.bytes_sent = row.count(11);
+  return run;
+}
+
 int run_sql(sqlite3* database, const char* sql) { return sqlite3_exec(database, sql, nullptr, nullptr, nullptr); }
 
 int64_t pragma(sqlite3* database, const char* sql) {
@@ -93,6 +115,16 @@ Result<History> History::open_to_read(const std::string& file) {
   History history(Database(raw), file);
   if (code != SQLITE_OK) return tl::unexpected(history.error(code, "open"));
   sqlite3_busy_timeout(history.database_.get(), static_cast<int>(busy_time.count()));
+  return history;
+}
+
+Result<History> History::open_to_look(const std::string& file, std::chrono::milliseconds wait) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
+  History history(Database(raw), file);
+  if (code != SQLITE_OK) return tl::unexpected(history.error(code, "open"));
+  sqlite3_busy_timeout(history.database_.get(), static_cast<int>(wait.count()));
+  sqlite3_limit(history.database_.get(), SQLITE_LIMIT_LENGTH, looked_at_bytes_max);
   return history;
 }
 
@@ -157,34 +189,32 @@ Result<void> History::end(int64_t row, const JobRun& run) {
   return {};
 }
 
+Result<void> History::check_kind() const {
+  if (pragma(database_.get(), "PRAGMA application_id") == application_id) return {};
+  return fail(ErrorKind::file_io,
+              fmt::format("this is no history of jobs: {}: name the state directory of the account", printable(file_)));
+}
+
 Result<void> History::list(const std::string& job, const std::function<void(const JobRun&)>& each) {
-  if (pragma(database_.get(), "PRAGMA application_id") != application_id)
-    return fail(ErrorKind::file_io,
-                fmt::format("this is no history of jobs: {}: name the state directory of the account", printable(file_)));
-  Query rows(database_.get(),
-             "SELECT job, destination, began, ended, exit, status, reason, files, files_unchanged, files_failed, bytes, bytes_sent "
-             "FROM run "
-             "WHERE ?1 = '' OR job = ?1 ORDER BY id");
+  if (auto fine = check_kind(); !fine) return fine;
+  Query rows(database_.get(), fmt::format("SELECT {} FROM run WHERE ?1 = '' OR job = ?1 ORDER BY id", columns).c_str());
   rows.bind(job);
   int code = rows.step();
-  for (; code == SQLITE_ROW; code = rows.step()) {
-    JobRun run;
-    run.job = rows.text(0);
-    run.destination = rows.text(1);
-    run.began_s = rows.number(2);
-    run.ended_s = rows.number(3);
-    run.exit = static_cast<int>(rows.number(4));
-    run.status = rows.text(5);
-    run.reason = rows.text(6);
-    run.files = rows.count(7);
-    run.files_unchanged = rows.count(8);
-    run.files_failed = rows.count(9);
-    run.bytes = rows.count(10);
-    run.bytes_sent = rows.count(11);
-    each(run);
-  }
+  for (; code == SQLITE_ROW; code = rows.step()) each(run_of(rows));
   if (code != SQLITE_DONE) return tl::unexpected(error(code, "read"));
   return {};
+}
+
+Result<std::vector<JobRun>> History::newest(size_t count) {
+  if (auto fine = check_kind(); !fine) return tl::unexpected(fine.error());
+  Query rows(database_.get(), fmt::format("SELECT {} FROM run ORDER BY id DESC LIMIT ?1", columns).c_str());
+  rows.bind(uint64_t{count});
+  std::vector<JobRun> runs;
+  int code = rows.step();
+  for (; code == SQLITE_ROW; code = rows.step()) runs.push_back(run_of(rows));
+  if (code != SQLITE_DONE) return tl::unexpected(error(code, "read"));
+  std::reverse(runs.begin(), runs.end());
+  return runs;
 }
 
 }  // namespace ccixfer::job

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/report/job_run.h"
 #include "app/session/sqlite_handles.h"
@@ -24,6 +25,9 @@ class History {
   [[nodiscard]] static Result<History> open(const std::string& file);
   // To read it only; it must be there.
   [[nodiscard]] static Result<History> open_to_read(const std::string& file);
+  // The same, for a process that may not write there, and waits for another one so long at most. A history whose writer was killed
+  // in the middle of a row is not read so: the next run puts it right.
+  [[nodiscard]] static Result<History> open_to_look(const std::string& file, std::chrono::milliseconds wait);
 
   // A run begins. Earlier ones of this job that did not end are killed: the caller has the job's lock. The row's number.
   [[nodiscard]] Result<int64_t> begin(const report::JobRun& run);
@@ -32,11 +36,14 @@ class History {
   [[nodiscard]] Result<void> end(int64_t row, const report::JobRun& run);
   // Oldest first. `job`: only its runs; "": of all.
   [[nodiscard]] Result<void> list(const std::string& job, const std::function<void(const report::JobRun&)>& each);
+  // The newest, so many at most; the oldest of them first.
+  [[nodiscard]] Result<std::vector<report::JobRun>> newest(size_t count);
 
  private:
   History(session::Database database, std::string file) : database_(std::move(database)), file_(std::move(file)) {}
   [[nodiscard]] Result<void> prepare_to_write();
   [[nodiscard]] Result<int64_t> insert(const report::JobRun& run);
+  [[nodiscard]] Result<void> check_kind() const;
   [[nodiscard]] Error error(int code, const char* doing) const;
   session::Database database_;
   std::string file_;

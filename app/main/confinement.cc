@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "app/devices/node.h"
+#include "app/main/job.h"
 #include "app/main/metrics_guard.h"
 #include "app/metrics/server.h"
 #include "app/trust/private_file.h"
@@ -126,7 +127,10 @@ Result<bool> confine(const Process& process, const Plan& given, LogLevel level) 
   } const begin{process};
   if (!process.confine) return false;
   Plan plan = given;
-  if (process.metrics != nullptr) add_guard(plan, process.config.metrics);
+  if (process.metrics != nullptr) {
+    add_guard(plan, process.config.metrics);
+    if (const std::string file = job_history_file(); !file.empty()) plan.places.push_back({directory_of(file), Access::read});
+  }
   plan.shares_memory = shares_memory();
   plan.uses_cards = uses_cards();
   const auto report = process.confine(plan);

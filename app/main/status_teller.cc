@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "app/main/job.h"
 #include "app/main/session_trust.h"
 #include "core/host/descriptor.h"
 
@@ -36,7 +37,10 @@ double Rates::of(const std::string& what, uint64_t bytes) {
   return at->second.rate = old_part * before.rate + (1 - old_part) * now;
 }
 
-StatusTeller::StatusTeller(const Process& process) : process_(process), began_(process.loop.now()) {
+StatusTeller::StatusTeller(const Process& process)
+    : process_(process),
+      began_(process.loop.now()),
+      runs_(process.board != nullptr ? std::make_shared<JobRuns>(job_history_file()) : nullptr) {
   if (process.board != nullptr) process.loop.watch(process.board->asked_handle());
 }
 
@@ -56,8 +60,9 @@ report::Status StatusTeller::begin(Instant now) {
 }
 
 void StatusTeller::tell(report::Status status, std::function<void(report::Status&)> complete) {
-  process_.board->publish([status = std::move(status), complete = std::move(complete)]() mutable {
+  process_.board->publish([status = std::move(status), complete = std::move(complete), runs = runs_]() mutable {
     if (complete) complete(status);
+    status.jobs = runs->look(JobRuns::Clock::now());
     return report::status_json(status);
   });
 }

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "app/main/commands.h"
+#include "app/main/job_runs.h"
 #include "app/metrics/board.h"
 #include "app/report/status.h"
 
@@ -50,6 +52,7 @@ class StatusTeller {
   const Process& process_;
   const Instant began_;
   Rates rates_;
+  const std::shared_ptr<JobRuns> runs_;  // the other thread's; nullptr: there is no history
 };
 
 // The transfers that ended lately, as lines of report::transfer_result.

@@ -17,8 +17,7 @@ std::string words(const std::string& text) { return is_utf8(text) ? text : print
 
 }  // namespace
 
-std::string run_event(double t, const JobRun& run) {
-  Json json = begin("run", t);
+void put_run(Json& json, const JobRun& run) {
   json["job"] = words(run.job);
   json["destination"] = words(run.destination);
   json["began"] = run.began_s;
@@ -31,6 +30,11 @@ std::string run_event(double t, const JobRun& run) {
   json["files_failed"] = run.files_failed;
   json["bytes"] = run.bytes;
   json["bytes_sent"] = run.bytes_sent;
+}
+
+std::string run_event(double t, const JobRun& run) {
+  Json json = begin("run", t);
+  put_run(json, run);
   return line(json);
 }
 

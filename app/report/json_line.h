@@ -7,12 +7,15 @@
 namespace ccixfer::report {
 
 struct Counts;  // app/report/events.h
+struct JobRun;  // app/report/job_run.h
 
 using Json = nlohmann::ordered_json;
 
 [[nodiscard]] Json begin(std::string_view event, double t);
 // ASCII only, so that no terminal or log makes two lines of it.
 [[nodiscard]] std::string line(const Json& json);
-void put_counts(Json& json, const Counts& counts);  // as members of the event
+// As members of the event.
+void put_counts(Json& json, const Counts& counts);
+void put_run(Json& json, const JobRun& run);
 
 }  // namespace ccixfer::report

@@ -160,6 +160,19 @@ Json router_of(const StatusRouter& router, const Names& names) {
   return json;
 }
 
+Json jobs_of(const StatusJobs& jobs, const Names& names) {
+  Json json;
+  json["runs"] = Json::array();
+  for (const JobRun& run : jobs.runs) {
+    Json& added = json["runs"].emplace_back();
+    put_run(added, run);
+    if (names.shown()) continue;
+    for (const char* member : {"job", "destination", "reason"}) added.erase(member);
+  }
+  json["problem"] = jobs.problem.empty() ? Json(nullptr) : Json(jobs.problem);
+  return json;
+}
+
 }  // namespace
 
 std::string status_json(const Status& status) {
@@ -176,6 +189,7 @@ std::string status_json(const Status& status) {
                      {"out_per_s", rate(status.out_per_s)}};
   if (status.transfers) json["transfers"] = transfers_of(*status.transfers, names);
   if (status.router) json["router"] = router_of(*status.router, names);
+  json["jobs"] = jobs_of(status.jobs, names);
   return line(json);
 }
 

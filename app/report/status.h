@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/report/events.h"
+#include "app/report/job_run.h"
 
 namespace ccixfer::report {
 
@@ -84,6 +85,12 @@ struct StatusRouter {
   std::vector<std::string> notes;     // what is not shown
 };
 
+// The runs of jobs of this account, from their history.
+struct StatusJobs {
+  std::vector<JobRun> runs;  // the newest, the oldest of them first
+  std::string problem;       // why there may be others, in words without names; "": there are none
+};
+
 struct Status {
   std::string_view version, role;
   int64_t time_s = 0;  // since 1970
@@ -93,6 +100,7 @@ struct Status {
   double in_per_s = -1, out_per_s = -1;      // < 0: not known yet
   std::optional<StatusTransfers> transfers;  // of a receiver or server
   std::optional<StatusRouter> router;
+  StatusJobs jobs = {};
 };
 
 [[nodiscard]] std::string status_json(const Status& status);

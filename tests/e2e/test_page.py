@@ -1,12 +1,16 @@
 """The status page of [metrics] listen: read and photographed in headless Chromium beside real routers and transfers."""
 import contextlib
 import json
+import os
 import random
 import signal
 import socket
+import sqlite3
+import subprocess
+import time
 
 import browser as chromium
-from lab import Lab, TwoSites, big_file, check, native, routed
+from lab import BINARY, PATIENCE_S, Lab, TwoSites, big_file, check, native, routed
 from test_metrics import TOKEN, GuardedSite, ask, free_port, values
 
 WIDTHS = (400, 1600)
@@ -22,13 +26,13 @@ def have_browser():
 class Site:
     """A receiver with a status page."""
 
-    def __init__(self, lab, names="true"):
+    def __init__(self, lab, names="true", env=None):
         self.place = f"127.0.0.1:{free_port()}"
         self.root = lab.directory / "root"
         self.root.mkdir()
         line = f"names = {names}\n" if names else ""
         config = lab.file("receiver.toml", f'[metrics]\nlisten = "{self.place}"\n{line}')
-        self.receiver = lab.start_ready(None, "recv", "recv", "-c", config, "--root", self.root, "--listen", "127.0.0.1:0", "--insecure")
+        self.receiver = lab.start_ready(None, "recv", "recv", "-c", config, "--root", self.root, "--listen", "127.0.0.1:0", "--insecure", env=env)
         self.uri = native(self.receiver.uris)
 
     def status(self):
@@ -155,6 +159,86 @@ def test_page__names__are_not_for_every_account_of_the_host():
         for word in ("secret", "127.0.0.1", "tcp:"):
             check(word not in json.dumps(status), f"{word}: {status}")
         check(status["transfers"]["ended"][0]["bytes"] == 1 << 20, f"{status}")
+
+
+class Account:
+    """That runs jobs, and whose receiver has a page."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.state = lab.directory / "state"
+        self.history = self.state / "ccixfer/jobs.sqlite"
+        self.history.parent.mkdir(parents=True)
+        self.env = {"HOME": str(lab.directory), "XDG_STATE_HOME": str(self.state), "XDG_CONFIG_HOME": str(lab.directory / "config")}
+
+    def run(self, name, destination):
+        jobs = self.lab.directory / "config/ccixfer/jobs"
+        jobs.mkdir(parents=True, exist_ok=True)
+        source = self.lab.directory / "run42"
+        if not source.exists():
+            source.mkdir()
+            big_file(source / "f", 1 << 20)
+        (jobs / f"{name}.toml").write_text(f'sources = ["{source}/"]\ndestination = "{destination}"\n[options]\narchive = true\ninsecure = true\n')
+        unwanted = ("STATE_DIRECTORY", "CCI_CONFIG")
+        env = {**{key: value for key, value in os.environ.items() if key not in unwanted}, **self.env}
+        return subprocess.run([BINARY, "job", name], env=env, capture_output=True, text=True, check=False, timeout=120)
+
+
+def runs_of(status):
+    return [(run["job"], run["status"]) for run in status["jobs"]["runs"]]
+
+
+def test_page__runs_of_jobs__are_shown_and_a_bad_history_disturbs_nobody():
+    with Lab("page-jobs") as lab:
+        account = Account(lab)
+        site = Site(lab, env=account.env)
+        check(site.status()["jobs"] == {"runs": [], "problem": None}, f"{site.status()}")
+        hostile = "night<img src=x onerror=alert(1)>"
+        ended = account.run("nightly", site.uri + "/kept/")
+        check(ended.returncode == 0, f"{ended}")
+        with contextlib.closing(sqlite3.connect(account.history)) as rows, rows:
+            rows.execute("INSERT INTO run SELECT NULL, ?, destination, began + 1, ended + 1, 11, 'file_io', 'why <b>not</b>', 0, 0, 1, 0, 0 FROM run",
+                         (hostile,))
+
+        def until(wanted, what):
+            """It is looked at every few seconds."""
+            deadline = time.monotonic() + PATIENCE_S
+            while not wanted(status := site.status()):
+                check(time.monotonic() < deadline, f"{what}: {status['jobs']}")
+                time.sleep(0.2)
+            return status["jobs"]
+        both = [("nightly", "ok"), (hostile, "file_io")]
+        jobs = until(lambda status: runs_of(status) == both, "the runs")
+        check(jobs["problem"] is None and jobs["runs"][0]["files"] == 1 and jobs["runs"][0]["bytes"] == 1 << 20, f"{jobs}")
+        if have_browser():
+            with chromium.Browser(lab.directory) as page:
+                origin = f"http://{site.place}/"
+                page.open(origin)
+                page.await_page("document.querySelectorAll('#runs tbody tr').length === 2")
+                rows = page.rows("runs")
+                check(rows[0]["Job"] == hostile and rows[0]["Result"] == "file_io (11): why <b>not</b>", f"{rows}")
+                check(rows[1]["Job"] == "nightly" and rows[1]["To"].endswith("/kept/") and rows[1]["Result"] == "ok" and rows[1]["Content"] == "1.0 MB",
+                      f"{rows}")
+                check(page.ask("document.querySelectorAll('img, b').length") == 0, "a name became a part of the page")
+                look_at(page, "receiver-jobs", origin)
+        # Locked by another process, damaged, a pipe, gone: what was known stays, it is said, and all else goes on.
+        with contextlib.closing(sqlite3.connect(account.history, isolation_level=None)) as rows:
+            rows.execute("BEGIN EXCLUSIVE")
+            jobs = until(lambda status: status["jobs"]["problem"], "locked")
+            check(runs_of({"jobs": jobs}) == both, f"{jobs}")
+            rows.execute("ROLLBACK")
+        until(lambda status: not status["jobs"]["problem"], "no longer locked")
+        account.history.write_bytes(b"damaged" * 1000)
+        jobs = until(lambda status: status["jobs"]["problem"], "damaged")
+        check(runs_of({"jobs": jobs}) == both, f"{jobs}")
+        account.history.unlink()
+        os.mkfifo(account.history)
+        sender = lab.start(None, "send", "send", "--insecure", big_file(lab.directory / "g", 1 << 20), site.uri + "/g")
+        check(sender.wait() == 0, sender.tail())
+        until(lambda status: status["jobs"]["problem"], "a pipe")
+        account.history.unlink()
+        until(lambda status: status["jobs"] == {"runs": [], "problem": None}, "gone")
+        check(site.receiver.stop() == 0, site.receiver.tail())
 
 
 def test_page__elsewhere__a_browser_asks_for_the_token_and_shows_the_page_with_it():

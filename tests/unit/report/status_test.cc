@@ -57,6 +57,33 @@ TEST_CASE("status__a_receiver__is_one_line_with_every_figure") {
   CHECK(json["transfers"]["ended"][0]["path"] == "secret");
 }
 
+TEST_CASE("status__runs_of_jobs__as_the_event_has_them_and_without_names_who_and_where_not") {
+  Status status = receiver();
+  CHECK(Json::parse(status_json(status))["jobs"] == Json::parse(R"({"runs":[],"problem":null})"));
+  JobRun run;
+  run.job = "night\x1b[2Jly<b>";
+  run.destination = "secret";
+  run.began_s = 1'790'000'000;
+  run.status = "file_io";
+  run.reason = "secret";
+  run.exit = 11;
+  run.bytes = 7;
+  status.jobs = {{run}, "it is locked"};
+  const std::string text = status_json(status);
+  CHECK(text.find('\x1b') == std::string::npos);
+  const Json json = Json::parse(text)["jobs"];
+  CHECK(json["problem"] == "it is locked");
+  const Json& one = json["runs"][0];
+  CHECK((one["job"] == "night\x1b[2Jly<b>" && one["destination"] == "secret" && one["began"] == 1'790'000'000));
+  CHECK((one["ended"].is_null() && one["exit"] == 11 && one["status"] == "file_io" && one["bytes"] == 7));
+  CHECK_FALSE(one.contains("event"));
+  status.has_names = false;
+  const std::string bare = status_json(status);
+  CHECK(bare.find("secret") == std::string::npos);
+  CHECK(bare.find("night") == std::string::npos);
+  CHECK(Json::parse(bare)["jobs"]["runs"][0]["status"] == "file_io");
+}
+
 TEST_CASE("status__without_names__nothing_says_who_where_or_what") {
   Status status = receiver();
   status.has_names = false;
