@@ -55,6 +55,13 @@ memory = "64MiB"
 from = 1
 to = "2:1"
 via = [9]
+)",
+                           R"([metrics]
+listen = "[::]:9464"
+names = false
+certificate = "web.pem"
+key = "/etc/ccixfer/web.key"
+token = "token"
 )"}) {
     put("config", as_bytes(text));
   }
@@ -134,6 +141,22 @@ void tickets() {
   put("ticket_rows", as_bytes(policy::format_ticket_rows({fresh, used})));
 }
 
+void http_requests() {
+  for (const char* text : {"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                           "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text;version=1.0.0\r\n\r\n",
+                           "HEAD /status.json?x=1 HTTP/1.0\r\n\r\nGET /metrics HTTP/1.1\r\n\r\n",
+                           "GET /events HTTP/1.1\r\nHost: [::1]:9464\r\nSec-Fetch-Site: same-origin\r\n\r\n",
+                           "GET /status.json HTTP/1.1\r\nHost: rebound.example\r\n\r\n",
+                           "GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+                           "POST /metrics HTTP/1.1\r\nContent-Length: 1073741824\r\n\r\n",
+                           "GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+                           "GET /metrics HTTP/1.1\r\nAuthorization: Bearer 0123456789abcdef0123\r\n\r\n",
+                           "GET / HTTP/1.1\r\nAuthorization: Basic YTowMTIzNDU2Nzg5YWJjZGVmMDEyMw==\r\n\r\n",
+                           "GET / HTTP/1.1\r\nAuthorization: Basic ====\r\n\r\n", "\x16\x03\x01\x02\x01\x01"}) {
+    for (const char piece : {'\xff', '\x06'}) put("http_request", as_bytes(piece + std::string(text)));
+  }
+}
+
 void security_of_config() {
   put("config", as_bytes(R"([identity]
 certificate = "host.pem"
@@ -207,6 +230,7 @@ void make_texts() {
   texts_and_files();
   receipts();
   security_of_config();
+  http_requests();
   tickets();
 }
 
