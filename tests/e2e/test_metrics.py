@@ -219,7 +219,7 @@ def test_metrics__elsewhere__whoever_has_the_token_is_answered_over_tls():
         slow.sendall(b"\x16\x03\x01\x02\x00\x01")   # the begin of a handshake, and no more of it
         basic = "Basic " + base64.b64encode(f"prometheus:{TOKEN}".encode()).decode()
         for path in ("/", "/metrics", "/status.json"):
-            for said in (None, bearer("c0ffee"), bearer(TOKEN + "x"), "Basic " + base64.b64encode(TOKEN.encode()).decode()):
+            for said in (None, bearer("c0ffee"), bearer(TOKEN + "x"), "Basic " + base64.b64encode(b"prometheus:c0ffee").decode()):
                 check(site.ask(path, said)[0] == 401, f"{path} {said}")
             for said in (bearer(TOKEN), basic):
                 check(site.ask(path, said)[0] == 200, f"{path} {said}")
