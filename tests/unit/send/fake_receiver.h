@@ -54,7 +54,8 @@ class WatchedFiles final : public ports::FileSystem {
   int bad_descriptors = 0;              // calls that were given one that was not open
   size_t names_read = 0;
   size_t write_max = ~size_t{0};
-  uint64_t written_to = 0;  // the furthest end of a write
+  bool tells_holes = false;  // else all of a file is data
+  uint64_t written_to = 0;   // the furthest end of a write
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
   int close(int fd) override;
@@ -62,7 +63,8 @@ class WatchedFiles final : public ports::FileSystem {
   int64_t read_stream(int fd, MutableBytes into) override;
   int64_t pwrite(int fd, Bytes from, uint64_t offset_bytes) override;
   int next_data(int fd, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes) override {
-    return real_.next_data(fd, from_bytes, begin_bytes, end_bytes);
+    return tells_holes ? real_.next_data(fd, from_bytes, begin_bytes, end_bytes)
+                       : FileSystem::next_data(fd, from_bytes, begin_bytes, end_bytes);
   }
   int fstat(int fd, ports::FileStat& out) override;
   int show(int fd, MutableBytes at, uint64_t offset_bytes) override;

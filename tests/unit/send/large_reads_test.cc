@@ -180,6 +180,7 @@ TEST_CASE("large__pieces_to_compare_that_make_no_sense__are_refused") {
 
 TEST_CASE("large__holes_of_a_shared_file__are_told_by_who_leads_and_no_word_about_them_matters") {
   LargeBench bench;
+  bench.files.tells_holes = true;
   bench.dir.file_of("f", 4 * mib);
   REQUIRE(truncate(bench.dir.path("f").c_str(), 40 * mib) == 0);  // one piece of data, nine that are holes
   send::Entry& entry = bench.announced("f", 4);
