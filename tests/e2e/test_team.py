@@ -2,12 +2,11 @@
 import json
 import os
 import random
-import socket
 import subprocess
-import threading
 
 from lab import BINARY, Lab, TwoSites, big_file, check, native, same_tree
 from test_security import Account, Pair, SecuredSites
+from wire import Wire
 
 PIECE = 4 << 20
 
@@ -335,62 +334,21 @@ def test_team__bad_use__is_one_line_and_exit_1():
             check(ended.returncode == 1 and words in ended.stderr and len(ended.stderr.splitlines()) <= 2, f"{options}: {ended}")
 
 
-class Proxy:
-    """Passes connections on to a port, and cuts those that came since a mark."""
-
-    def __init__(self, port):
-        self.port, self.pairs = port, []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                near, _ = self.listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(("127.0.0.1", self.port))
-            self.pairs.append((near, far))
-            for one, other in ((near, far), (far, near)):
-                threading.Thread(target=self.pump, args=(one, other), daemon=True).start()
-
-    def pump(self, one, other):
-        try:
-            while data := one.recv(1 << 16):
-                other.sendall(data)
-        except OSError:
-            pass
-        self.close((one, other))
-
-    @staticmethod
-    def close(pair):
-        for end in pair:
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-    def cut(self, first):
-        for pair in self.pairs[first:]:
-            self.close(pair)
-
-
 def test_team__a_helper_loses_its_connection__it_comes_again_and_all_end_well():
     with Lab("team-cut") as lab:
         site = Site(lab)
         big_file(site.source / "f", 400 << 20)
-        proxy = Proxy(int(site.uri.rsplit(":", 1)[1]))
-        site.uri = f"tcp://127.0.0.1:{proxy.listener.getsockname()[1]}"
-        leader = site.start("1/2", "--bwlimit", "20MB/s")
-        leader.wait_event("session")
-        before = len(proxy.pairs)
-        helper = site.start("2/2", "--bwlimit", "60MB/s")
-        leader.wait_event("progress", lambda event: event["bytes"] > 60 << 20)
-        proxy.cut(before)
-        helper.wait_event("retry")
-        all_end_well([leader, helper])
+        with Wire(int(site.uri.rsplit(":", 1)[1]), keeps=False) as wire:
+            site.uri = f"tcp://127.0.0.1:{wire.port}"
+            leader = site.start("1/2", "--bwlimit", "20MB/s")
+            leader.wait_event("session")
+            before = len(wire.ends)
+            helper = site.start("2/2", "--bwlimit", "60MB/s")
+            leader.wait_event("progress", lambda event: event["bytes"] > 60 << 20)
+            wire.cut(before)
+            helper.wait_event("retry")
+            all_end_well([leader, helper])
         site.arrived()
-        proxy.listener.close()
 
 
 def test_team__sparse_files__keep_their_holes_and_no_helper_is_lost():

@@ -99,9 +99,10 @@ class Stream:
 class Wire:
     """Listens, and passes on to `port` of this host. `host`: its namespace is the caller's."""
 
-    def __init__(self, port, attack=None):
-        self.to, self.attack = port, attack
-        self.connections = []   # {"up": bytearray, "down": bytearray}: as it came, before the attack
+    def __init__(self, port, attack=None, keeps=True):
+        self.to, self.attack, self.keeps = port, attack, keeps
+        self.connections = []   # {"up": bytearray, "down": bytearray}: as it came, before the attack; empty unless `keeps`
+        self.ends = []          # of each connection: its two sockets
         self.attacked = 0       # connections to which it was done
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=100)
@@ -130,6 +131,7 @@ class Wire:
                 continue
             for end in (near, far):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.ends.append((near, far))
             ends = {"left": 2}
             for way, source, sink in (("up", near, far), ("down", far, near)):
                 threading.Thread(target=self.pump, args=(number, way, source, sink, ends), daemon=True).start()
@@ -140,7 +142,8 @@ class Wire:
         stream = Stream(attack) if is_target else None
         try:
             while text := source.recv(1 << 18):
-                self.connections[number][way] += text
+                if self.keeps:
+                    self.connections[number][way] += text
                 if stream is not None:
                     was = stream.done
                     text = stream.take(text)
@@ -164,6 +167,13 @@ class Wire:
         if last:
             source.close()
             sink.close()
+
+    def cut(self, first):
+        """Ends the connections from that one on."""
+        for both in self.ends[first:]:
+            for end in both:
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
 
     def lengths(self):
         """What passed: {(connection, way): bytes}."""
