@@ -56,6 +56,7 @@ void TeamWorld::build() {
   receiver_site_ = std::make_unique<Site>(fabric_, "receiver", std::vector<sim::Attachment>{{far, "10.0.1.1"}});
   if (options_.router)
     receiver_site_->routing = simulate::Routing{{1, 1}, {fmt::format("sim://10.0.1.99:{}", simulate::router_port)}};
+  receiver_site_->work = options_.receiver_work;
   receiver_site_->verbose = verbose() ? 2 : 0;
   receiver_site_->files.make_directory(root);
   listen();

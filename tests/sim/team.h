@@ -24,6 +24,7 @@ struct TeamOptions {
   simulate::TreeOptions tree;
   recv::TeamLimits limits;
   uint16_t lanes = 2;
+  sim::WorkPoolOptions receiver_work;  // how long its disk takes
 };
 
 struct TeamResult {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/sim/seeds.h"
@@ -73,5 +74,35 @@ TEST_CASE("swarm__a_team_without_faults__sends_no_byte_twice") {
     CHECK(result.violation == "");
     CHECK(result.again == 0);
     CHECK(result.bytes_sent == result.bytes);
+  }
+}
+
+// What a lost member had sent is written all the same, and it comes again as another member: no piece of it may be named to it
+// twice.
+TEST_CASE("swarm__a_member_is_lost_while_its_pieces_are_written__all_end_well") {
+  const uint64_t seeds = std::max<uint64_t>(10, testing::seed_count(10) / 5);  // each moves large files
+  for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + seeds; ++seed) {
+    sim::Random random(seed * 0x7ea3 + 13);
+    TeamOptions options;
+    options.members = static_cast<uint16_t>(random.between(2, 3));
+    options.starts_within = 1ms;
+    options.tree.entries_max = 2;
+    options.tree.large_chance = 1;
+    options.tree.large_bytes_min = 40u << 20;
+    options.tree.large_bytes_max = 60u << 20;
+    options.limits.shared_file_bytes = 4u << 20;
+    options.limits.shared_pieces = static_cast<uint64_t>(random.between(1, 4));
+    options.limits.window_bytes_min = 8u << 20;  // so that the others have no room for what is given back
+    options.link.delay_max = 1ms;
+    options.link.rate_bytes_per_s = 200'000'000;
+    options.receiver_work.work_min = 20ms;
+    options.receiver_work.work_max = 300ms;
+    options.resets = static_cast<unsigned>(random.between(1, 4));
+    options.faults_within = 1500ms;
+    const TeamResult result = TeamWorld(seed, options).run();
+    INFO("seed " << seed << ", " << options.members << " members, " << result.faults << " faults, " << result.senders << " sent "
+                 << result.bytes_sent << " of " << result.bytes << " bytes");
+    CHECK(result.violation == "");
+    CHECK(result.again == 0);
   }
 }
