@@ -308,10 +308,11 @@ def test_units_of_a_host__with_a_key_in_etc__start_encrypted_as_an_account_witho
             place = etc / "ccixfer" / ("receiver.toml" if unit == "recv" else "border.toml")
             place.write_text((REPO / f"conf/{file}.toml").read_text())
             lines = (REPO / f"conf/systemd/ccixfer-{unit}.service").read_text().replace("/etc", str(etc)).replace("/srv/incoming", str(incoming))
-            settings = dict(line.split("=", 1) for line in lines.splitlines() if line.startswith(("Environment=", "ExecStart=")))
-            command = settings["ExecStart"].replace("/usr/bin/ccixfer", str(BINARY)).split()
+            settings = [line.split("=", 1) for line in lines.splitlines() if line.startswith(("Environment=", "ExecStart="))]
+            environment = [value for name, value in settings if name == "Environment"]
+            command = dict(settings)["ExecStart"].replace("/usr/bin/ccixfer", str(BINARY)).split()
             check("--insecure" not in command, command)
-            process = subprocess.Popen([*host.prefix, *NOBODY, "env", "-i", settings["Environment"], f"STATE_DIRECTORY={incoming}", *command],
+            process = subprocess.Popen([*host.prefix, *NOBODY, "env", "-i", *environment, f"STATE_DIRECTORY={incoming}", *command],
                                        stderr=subprocess.PIPE, text=True)
             said = ""
             while "ready at" not in said:

@@ -229,12 +229,11 @@ def test_team__encrypted_and_compressed__shares_the_tree_and_keeps_others_out():
 
 
 def test_team__through_two_routers_with_proofs__shares_the_tree():
-    with Lab("team-routed") as lab:
-        sites = TwoSites(lab)
+    with TwoSites("team-routed") as sites:
         secured = SecuredSites(sites)
         secured.start_all()
         site = Site.__new__(Site)
-        site.source = lab.directory / "run42"
+        site.source = sites.lab.directory / "run42"
         site.source.mkdir()
         site.tree(files=600)
         senders = [secured.send("-a", "--part", f"{i}/3", "--bwlimit", "60MB/s", site.source, secured.uri + "/in/", name=f"send{i}") for i in (1, 2, 3)]
