@@ -147,13 +147,13 @@ cmd_test_rdma() {
   python3 tests/rdma/run.py "$@"
 }
 
-# The product's sources; with `--sample K`, those of the last 40 commits and each K-th of the others, chosen by the commit: a submission
+# The product's sources; with `--sample K`, those of the last 20 commits and each K-th of the others, chosen by the commit: a submission
 # has to be checked in bounded time, and what did not change was checked when it did.
 lint_sources() {
   local sources; sources=$(git ls-files 'app/*.cc' 'core/*.cc' 'transports/*.cc' 'routing/*.cc')
   [ "${1:-}" = --sample ] || { echo "$sources"; return; }
   local commit=$((16#$(git rev-parse HEAD | cut -c1-6)))
-  { git log -40 --name-only --format= | grep -Fx -f <(echo "$sources") || true
+  { git log -20 --name-only --format= | grep -Fx -f <(echo "$sources") || true
     echo "$sources" | awk -v k="$2" -v at="$commit" 'NR % k == at % k'; } | sort -u
 }
 cmd_lint() {
