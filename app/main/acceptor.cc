@@ -53,7 +53,7 @@ bool Acceptor::someone_got_on(Instant since) const {
   return std::any_of(sessions_.begin(), sessions_.end(), [since](const auto& session) { return session->last_progress() > since; });
 }
 
-Acceptor::Transfer& Acceptor::transfer(const session::TransferId& id) {
+Acceptor::Transfer& Acceptor::transfer(const session::TransferId& id, bool is_of_team) {
   const auto known = std::find_if(transfers_.begin(), transfers_.end(), [&id](const Transfer& one) { return one.id == id; });
   if (known != transfers_.end()) return *known;
   if (transfers_.size() >= transfers_remembered_max) {
@@ -65,7 +65,9 @@ Acceptor::Transfer& Acceptor::transfer(const session::TransferId& id) {
   }
   Transfer& transfer = transfers_.emplace_back();
   transfer.id = id;
-  transfer.record = std::make_shared<session::TransferRecord>(session::TransferRecord::files_max_of_acceptor);
+  // Of a team nobody else knows it all: the process that leads it may be lost.
+  transfer.record = std::make_shared<session::TransferRecord>(is_of_team ? session::TransferRecord::files_max_of_dialler
+                                                                         : session::TransferRecord::files_max_of_acceptor);
   return transfer;
 }
 

@@ -92,7 +92,7 @@ class Acceptor final : public session::AcceptHandler {
     session::TransferId team{};
     Instant until{};
   };
-  [[nodiscard]] Transfer& transfer(const session::TransferId& id);
+  [[nodiscard]] Transfer& transfer(const session::TransferId& id, bool is_of_team);
   void note_end(const Session& session, Instant now);
   void settle_end(Instant now);
   [[nodiscard]] Result<void> check_hello(const session::Hello& hello) const;

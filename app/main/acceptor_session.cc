@@ -248,7 +248,7 @@ Result<void> Acceptor::Session::begin(Instant now) {
   report_session();
   if (options.wall_time_s) began_s_ = options.wall_time_s();
   is_dry_ = (open.options & session::option_dry_run) != 0;
-  transfer_ = &acceptor_.transfer(team_ ? place.record : link_.transfer_key());
+  transfer_ = &acceptor_.transfer(team_ ? place.record : link_.transfer_key(), team_.has_value());
   ++transfer_->sessions;
   earlier_ = transfer_->tally;
   if (!options.receipts.directory.empty() && (open.options & session::option_dry_run) == 0) {
@@ -333,6 +333,7 @@ void Acceptor::Session::tell_team_end(Instant now) {
   const session::TeamEnded* how = role_->team_ended();
   if (!team_ || how == nullptr || std::exchange(is_team_end_told_, true)) return;
   acceptor_.teams_.ended(*team_, *how, now);
+  transfer_->record = std::make_shared<session::TransferRecord>(session::TransferRecord::files_max_of_acceptor);  // it is large
 }
 
 void Acceptor::Session::write_receipt() {

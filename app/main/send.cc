@@ -208,8 +208,7 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   part.failed = std::move(*failed);
   plan.make_role = [&services, &receipt, part, uri = target.address, is_team = team->has_value()](session::Link& link,
                                                                                                   const RoleWish& wish) mutable {
-    // Who leads the next session of a team is not known, so it begins none for files that changed.
-    part.tries_changed_again = wish.tries_changed_again && !is_team;
+    part.tries_changed_again = wish.tries_changed_again && !wish.helps;  // a helper gives back to the leader what has changed
     part.seat = !is_team ? Seat::alone : wish.helps ? Seat::helper : Seat::leader;
     part.receipt = wish.helps ? nullptr : receipt.begin(link, uri);
     return make_source(services, link, part);

@@ -411,6 +411,7 @@ void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> d
     } else {
       results_.decided(decision);
       note_for_receipt(decision);
+      if (team_ && results_.came_before(decision)) decision.verdict = session::Verdict::delivered;  // by whichever process
     }
   }
   outbox_.answer(first_index, decisions);

@@ -51,6 +51,7 @@ void Results::decided(const Decision& decision) {
     case Verdict::unchanged:
       unchanged(decision);
       return;
+    case Verdict::delivered:  // said later, of what was unchanged here
     case Verdict::link:
     case Verdict::elsewhere:
       return;
@@ -67,6 +68,11 @@ void Results::decided(const Decision& decision) {
         itemize(decision.path, decision.type, decision.version, decision.target, decision.items);
       return;
   }
+}
+
+bool Results::came_before(const Decision& decision) const {
+  if (decision.verdict != Verdict::unchanged) return false;
+  return record_->delivered(TransferRecord::name(decision.path, decision.version), decision.size_bytes).has_value();
 }
 
 // What this transfer brought in an earlier session it has delivered.

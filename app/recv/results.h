@@ -48,6 +48,8 @@ class Results {
 
   // The verdict on an entry that is not wanted.
   void decided(const Decision& decision);
+  // Of a file that is unchanged: an earlier session of the transfer brought it.
+  [[nodiscard]] bool came_before(const Decision& decision) const;
   void answered(uint64_t entries) { tally_.entries_answered = entries; }
   // A file is wanted, but for the bytes that are present.
   [[nodiscard]] FileShare wanted(const FileTask& task, uint64_t present_bytes);

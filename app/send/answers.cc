@@ -58,6 +58,10 @@ Result<void> Answers::on_verdict(Entry& entry, Verdict verdict) {
       }
       end_well(entry);
       return {};
+    case Verdict::delivered:
+      reports_.delivered_before(entry);
+      end_well(entry);
+      return {};
     case Verdict::failed:  // its result came before, as a rule, and has ended it
       reports_.failed(entry, {entry.index, ErrorKind::partial, 0});
       end(entry);

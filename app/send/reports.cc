@@ -115,6 +115,12 @@ void Reports::unchanged(const Entry& entry) {
   itemize(entry, record_->take_items(name_of(entry)));
 }
 
+void Reports::delivered_before(const Entry& entry) {
+  const uint64_t size_bytes = entry.listed.size_bytes;
+  if (!record_->delivered(name_of(entry), size_bytes)) static_cast<void>(record_->want(name_of(entry), size_bytes, size_bytes));
+  unchanged(entry);
+}
+
 void Reports::done(const Entry& entry) { itemize(entry, entry.items); }
 
 // A later session of the transfer finds only what the earlier one has done.

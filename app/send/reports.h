@@ -38,6 +38,7 @@ class Reports {
   void wanted(Entry& entry);                                  // all of the file
   void wanted_in_part(Entry& entry, uint64_t missing_bytes);  // the destination has the rest
   void unchanged(const Entry& entry);                         // the destination has the file
+  void delivered_before(const Entry& entry);                  // and it came in this transfer, maybe from another process
   void linked(Entry& entry);                                  // it becomes a further name of a file, without bytes of its own
   void wanted_after_all(Entry& entry);                        // all of it, since the file's first name has failed
   void done(const Entry& entry);                              // a directory or link is there

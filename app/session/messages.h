@@ -99,6 +99,7 @@ enum class Verdict : uint8_t {
   link = 8,  // a further name of a file: it becomes a link to that one, and a FileResult tells when; a Resend: it is wanted itself
   elsewhere = 9,  // of a team: wanted, and a Give or a ToRead says later who sends it
   shared = 10,    // of a team: as compare, without hashes; all members send pieces, and the leader tells its holes when it opens it
+  delivered = 11,  // of a team: as unchanged, but an earlier session of this transfer brought it
 };
 // destination -> source: runs of verdicts for the entries from first_index on. Over the session they
 // come in the order of the indices.

@@ -131,6 +131,25 @@ def test_team__the_leader_is_killed__a_helper_leads_and_nothing_durable_goes_aga
         check(again < 2 * site.bytes() - durable, f"{again} bytes by the others")
         ended = receiver_says(site)[-1]
         check(ended["exit"] == 0 and ended["bytes"] == site.bytes(), f"{ended}")
+        done = roles(helpers)[0].done()
+        check(done["files"] == 1506 and done["files_unchanged"] == 0, f"what the first leader's session brought counts as unchanged: {done}")
+
+
+def test_team__a_file_that_changes_once__is_tried_again_and_all_end_well():
+    with Lab("team-changes") as lab:
+        site = Site(lab)
+        site.tree(files=300)
+        leader, helpers = site.start_three()
+        leader.wait_event("progress", lambda event: event["bytes"] > 0)
+        for name in ("largest", "larger3"):
+            with open(site.source / name, "ab", buffering=0) as file:
+                file.write(b"more")
+        all_end_well([leader, *helpers])
+        site.arrived()
+        check(any("changed while" in event.get("reason", "") for event in leader.events if event["event"] == "retry"), leader.tail())
+        done = leader.done()
+        check(done["files"] == 306 and done["files_failed"] == 0 and not done.get("helped", False), f"{done}")
+        check(all(helper.done().get("helped", False) for helper in helpers), "another one leads")
 
 
 def test_team__all_are_killed__the_next_run_resumes():

@@ -121,6 +121,10 @@ TEST_CASE("results__unchanged_file__is_delivered_if_an_earlier_session_wanted_it
   mine.attributes_refused = true;
   CHECK(Results(rig.record, rig.notes).wanted(*task_of(1, 10), 0).counted_bytes == 10);
   rig.results.decided(mine);
+  CHECK(rig.results.came_before(mine));
+  CHECK_FALSE(rig.results.came_before(decision_of(Verdict::unchanged)));
+  mine.verdict = Verdict::failed;
+  CHECK_FALSE(rig.results.came_before(mine));
   CHECK(rig.tally().files == 1);
   CHECK(rig.tally().files_unchanged == 1);
   CHECK(rig.tally().bytes == 10);

@@ -90,6 +90,22 @@ TEST_CASE("reports__later_session__what_an_earlier_one_brought_counts_and_is_not
   CHECK(seen.files.empty());
 }
 
+TEST_CASE("reports__another_process_brought_it__counts_as_delivered_by_the_transfer") {
+  ReportBench bench;
+  const Entry theirs = entry_of("theirs", 10);
+  Entry ours = entry_of("ours", 20);
+  bench.reports.listed(30);
+  static_cast<void>(bench.record->want(bench.record->name("ours", 7), 20, 8));  // the rest was there before
+  bench.reports.delivered_before(theirs);
+  bench.reports.delivered_before(ours);
+  const session::Tally& tally = bench.reports.tally();
+  CHECK(tally.files == 2);
+  CHECK(tally.files_unchanged == 0);
+  CHECK(tally.bytes == 18);
+  CHECK(tally.bytes_total == 18);
+  CHECK(bench.seen.find("theirs")->status == "ok");
+}
+
 TEST_CASE("reports__some_of_a_file_is_there__only_what_the_transfer_moves_is_counted") {
   ReportBench bench;
   Entry file = entry_of("f", 100);
