@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include "app/main/rule_words.h"
 #include "app/main/session_trust.h"
 #include "app/main/transfer_loop.h"
+#include "app/send/walk.h"
 #include "app/send/walk_rules.h"
 #include "core/base/units.h"
 
@@ -94,8 +96,8 @@ Result<void> check_team(const SendCommand& command) {
     return fail(ErrorKind::usage,
                 "bad use: --stripe or --part with --serve: several processes share a push only: name SRC and DEST");
   }
-  if (command.sources.size() != 1 || command.sources.front() == "-") {
-    return fail(ErrorKind::usage, "bad use: --stripe: name one SRC, a file or a directory, that every process can read");
+  if (std::find(command.sources.begin(), command.sources.end(), "-") != command.sources.end()) {
+    return fail(ErrorKind::usage, "bad use: --stripe: name as SRC files or directories that every process can read");
   }
   if (!command.transfer.lock_file.empty()) {
     return fail(ErrorKind::usage,
@@ -110,7 +112,11 @@ Result<std::optional<session::TeamWish>> team_of_command(const SendCommand& comm
                                                          ports::Entropy& entropy) {
   TeamWork work;
   work.open = &open;
-  work.source = send::absolute_place(working_directory(), command.sources.front());
+  for (const std::string& source : command.sources) {
+    if (!work.sources.empty()) work.sources += '\0';
+    work.sources += send::absolute_place(working_directory(), source);
+    work.more.push_back(send::Walk::own_name(source));  // of a directory: itself, or what is in it
+  }
   work.destination = command.destination;
   for (const RuleWord& rule : command.transfer.rules)
     work.more.push_back(fmt::format("{} {}", static_cast<int>(rule.kind), rule.text));
@@ -175,7 +181,7 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   if (path.directory || command.sources.size() > 1 || *chosen) plan.open.options |= session::option_directory;
   add_aside(plan.open, command.transfer.sync);
   plan.open.compress = compression_of(command.transfer.sync);
-  auto team = team_of_command(command, plan.open, services.entropy);
+  auto team = team_of_command(given, plan.open, services.entropy);
   if (!team) return {team.error(), {}};
   SourcePart part{command.sources, -1, plan.open.options, plan.open.compress};
   if (*chosen) part.list = std::move((*chosen)->list);

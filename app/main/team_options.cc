@@ -60,7 +60,7 @@ Result<std::optional<session::TeamWish>> team_of(const TeamOptions& options, con
   auto taken = options.part.empty() ? take_slurm(environment, team) : take_part(options.part, team);
   if (!taken) return tl::unexpected<Error>(taken.error());
   // A step of a job has a name of its own. A job that Slurm starts again is the same transfer, and resumes it.
-  std::string name = fmt::format("part of {}{}{}", work.source, '\0', work.destination);
+  std::string name = fmt::format("part of {}{}{}", work.sources, '\0', work.destination);
   if (options.part.empty()) {
     name = fmt::format("slurm {}{}{}{}{}", environment("SLURM_CLUSTER_NAME"), '\0', environment("SLURM_JOB_ID"), '\0',
                        environment("SLURM_STEP_ID"));
@@ -68,7 +68,7 @@ Result<std::optional<session::TeamWish>> team_of(const TeamOptions& options, con
   const Hash128 hash = hash_of(name);
   std::memcpy(team.name.data(), &hash.low, sizeof hash.low);
   std::memcpy(team.name.data() + sizeof hash.low, &hash.high, sizeof hash.high);
-  std::string agreed = fmt::format("{}{}{}{}{}", work.source, '\0', work.destination, '\0', team.parts);
+  std::string agreed = fmt::format("{}{}{}{}{}", work.sources, '\0', work.destination, '\0', team.parts);
   for (const std::string& more : work.more) agreed += '\0' + more;
   for (const session::Message& part : session::cut(*work.open)) {
     agreed += '\0' + std::get<session::OpenPart>(part).bytes;  // all that the acceptor is asked for

@@ -23,7 +23,7 @@ using Environment = std::function<std::string(const char* name)>;
 
 // What all processes of a team have in common.
 struct TeamWork {
-  std::string source;       // the one that is sent, absolute
+  std::string sources;      // those that are sent, absolute, with a NUL between them
   std::string destination;  // as given
   const session::Open* open = nullptr;
   std::vector<std::string> more = {};  // further options that must agree

@@ -72,13 +72,14 @@ void PackReads::add_item(PackData& data, Entry& entry) {
   ++entry.jobs;
   wanted_bytes_ -= bytes_in_pack(entry);
   --wanted_count_;
-  const SourcePlace place = (*walk_)->place(entry.source, entry.path);
+  SourcePlace place = (*walk_)->place(entry.source, entry.path);
   Pack& pack = data.pack;
   PackItem item;
   item.index = entry.index;
   item.slot = entries_.slot_of(entry);
   item.directory = place.directory;
   item.follow = place.follow;
+  item.others = std::move(place.others);
   item.name_at = static_cast<uint32_t>(pack.names.size());
   item.name_bytes = static_cast<uint32_t>(place.name.size());
   item.listed = entry.listed;

@@ -69,9 +69,7 @@ ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const
   return outcome;
 }
 
-}  // namespace
-
-int open_place(ports::FileSystem& files, const SourcePlace& place) {
+int open_at(ports::FileSystem& files, const SourcePlace& place) {
   ports::OpenFlags flags;
   flags.follow = place.follow;
   int fd = files.open(place.directory, place.name, flags, 0);
@@ -92,6 +90,17 @@ int open_place(ports::FileSystem& files, const SourcePlace& place) {
   }
 }
 
+}  // namespace
+
+int open_place(ports::FileSystem& files, const SourcePlace& place) {
+  int fd = open_at(files, place);
+  for (const SourcePlace::Other& other : place.others) {
+    if (fd != -ENOENT && fd != -ENOTDIR) break;
+    fd = open_at(files, {other.directory, other.name, other.follow});
+  }
+  return fd;
+}
+
 void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, session::DataSealer* sealer) {
   CHECK(pack.planned_bytes <= buffer.size());
   session::SealingPass pass(sealer);
@@ -100,7 +109,7 @@ void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, sessio
   for (PackItem& item : pack.items) {
     const MutableBytes content = buffer.subspan(at + session::pack_record_bytes, item.listed.size_bytes);
     const std::string_view name = std::string_view(pack.names).substr(item.name_at, item.name_bytes);
-    item.result = read_small(files, {item.directory, name, item.follow}, item.listed, content);
+    item.result = read_small(files, {item.directory, name, item.follow, item.others}, item.listed, content);
     if (item.result.outcome != SourceOutcome::ok) continue;
     const session::PackRecord record{item.index, static_cast<uint32_t>(content.size()), xxh3_128(content), content};
     session::put_pack_record(buffer.subspan(at, session::pack_record_bytes), record);

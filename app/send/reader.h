@@ -40,6 +40,7 @@ struct PackItem {
   uint32_t slot = 0;   // the reader's user's
   int directory = -1;  // SourcePlace
   bool follow = false;
+  std::vector<SourcePlace::Other> others;
   uint32_t name_at = 0, name_bytes = 0;  // in Pack::names
   Listed listed;
   ReadOutcome result;
@@ -64,7 +65,8 @@ void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, sessio
 // Where bytes of a source come in, files and standard input alike: the trace of the data path.
 void at_reader();
 
-// Opens a file of a source where it stands, with no link followed, or with each on the way followed; the descriptor, or -errno.
+// Opens a file of a source where it stands, the first one of several; with no link followed, or with each on the way followed. The
+// descriptor, or -errno.
 [[nodiscard]] int open_place(ports::FileSystem& files, const SourcePlace& place);
 
 // Opens a large file and compares it with what was listed; the descriptor, or -1 and `result`.

@@ -169,6 +169,7 @@ Result<void> Walk::select(ports::FileSystem& files) {
 }
 
 Result<void> Walk::open_roots(ports::FileSystem& files) {
+  is_listed_by_another_ = true;
   for (Source& source : sources_) {
     if (source.type != FileType::directory) continue;
     const int root = open_source(files, source);
@@ -205,20 +206,6 @@ int Walk::open_below(ports::FileSystem& files, int root, std::string_view path) 
     at = next;
     path.remove_prefix(slash + 1);
   }
-}
-
-SourcePlace Walk::place(uint32_t source, std::string_view path) const {
-  const Source& from = sources_[source];
-  SourcePlace place;
-  if (from.type == FileType::directory) {
-    // A list may lead through a link to a directory.
-    place = {from.root, path, follow_ || (options_.list && options_.served_root < 0)};
-  } else if (options_.served_root >= 0) {
-    place = {options_.served_root, from.given, false};
-  } else {
-    place = {ports::FileSystem::no_directory, from.given, true};
-  }
-  return place;
 }
 
 int Walk::take_root(uint32_t source) { return std::exchange(sources_[source].root, -1); }

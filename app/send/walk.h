@@ -96,6 +96,13 @@ struct SourcePlace {
   int directory = ports::FileSystem::no_directory;
   std::string_view name;
   bool follow = false;
+  // Where it is looked for next when nothing is there, in this order: several sources may have a file of that path.
+  struct Other {
+    int directory = ports::FileSystem::no_directory;
+    std::string name;
+    bool follow = false;
+  };
+  std::vector<Other> others = {};
 };
 
 class Walk {
@@ -107,7 +114,8 @@ class Walk {
   [[nodiscard]] Result<void> open_roots(ports::FileSystem& files);
   // Fills `out`; the walk is over when out.done. `may_open_root`: whether the next source directory may be opened.
   void step(ports::FileSystem& files, WalkBatch& out, bool may_open_root);
-  // Where the file with that entry path stands. The views live as long as the walk and `path`.
+  // Where the file with that entry path stands. The views live as long as the walk and `path`. After open_roots() all sources are
+  // looked through in their order, since who lists them knows which one has it; a name "" is where none can have it.
   [[nodiscard]] SourcePlace place(uint32_t source, std::string_view path) const;
   [[nodiscard]] bool is_directory(uint32_t source) const { return sources_[source].type == ports::FileType::directory; }
   [[nodiscard]] bool is_stream(uint32_t source) const { return sources_[source].stream; }
@@ -145,6 +153,8 @@ class Walk {
     bool seeks_absent = false;           // its names are listed: which of the range are not among them?
   };
 
+  [[nodiscard]] SourcePlace place_in(const Source& source, std::string_view path) const;
+  [[nodiscard]] static bool may_have(const Source& source, std::string_view path);
   [[nodiscard]] int open_source(ports::FileSystem& files, const Source& source) const;
   [[nodiscard]] int open_below(ports::FileSystem& files, int root, std::string_view path) const;
   // Opens the directory in which a name below the served root stands, without following links, and
@@ -189,6 +199,7 @@ class Walk {
   std::vector<Source> sources_;
   std::map<std::string, uint32_t, std::less<>> file_names_;  // of sources that are files, when there are several
   uint32_t current_ = 0;                                     // source
+  bool is_listed_by_another_ = false;                        // open_roots()
   bool root_sent_ = false;                                   // the entry "" went out; its leave comes last
   ports::FileStat root_stat_;
   Listed root_listed_;  // of all sources that are contents of directories

@@ -27,15 +27,12 @@ bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, FileStat& sta
   }
   for (const uint32_t source : sources) {
     if (theirs) break;
-    // One that is sent under its name has nothing beside it.
-    const std::string& own = sources_[source].name;
-    if (!own.empty() && path_ != own &&
-        (path_.size() <= own.size() || path_[own.size()] != '/' || path_.compare(0, own.size(), own) != 0))
-      continue;
+    if (!may_have(sources_[source], path_)) continue;
     const int root = open_source(files, sources_[source]);
     if (root < 0) continue;
-    const int directory = open_below(files, root, parent);
-    files.close(root);
+    // What is beside a source may not be listed by a process that is confined, so the root is not opened anew.
+    const int directory = parent.empty() ? root : open_below(files, root, parent);
+    if (directory != root) files.close(root);
     if (directory < 0) continue;
     FileStat other;
     const bool is_sent = [&] {

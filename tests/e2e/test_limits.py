@@ -35,6 +35,19 @@ def test_serve_bwlimit__a_pull_takes_as_long_as_the_servers_rate_says():
         check(sha256(source) == sha256(lab.directory / "target" / "big"), "big differs")
 
 
+def test_several_sources__a_file_of_two__the_first_one_arrives_and_the_second_is_no_failure():
+    with Lab("sources") as lab:
+        for top, text in (("one", "1"), ("two/one", "22")):
+            (lab.directory / top / "sub").mkdir(parents=True)
+            (lab.directory / top / "sub/both").write_text(text)
+        (lab.directory / "two/one/sub/second").write_text("22")
+        receiver = lab.start_ready(None, "recv", "recv", "--root", lab.directory / "root", "--listen", "127.0.0.1:0", "--insecure")
+        sender = lab.start(None, "send", "send", "-a", "--insecure", lab.directory / "one", f"{lab.directory}/two/", f"{native(receiver.uris)}/in")
+        check(sender.wait() == 0, sender.tail())
+        arrived = {path.name: path.read_text() for path in (lab.directory / "root/in/one/sub").iterdir()}
+        check(arrived == {"both": "1", "second": "22"} and "the first is sent" in sender.stderr(), f"{arrived} {sender.tail()}")
+
+
 def test_several_pulls__the_worst_end_counts_wherever_it_stands():
     with Lab("pulls") as lab:
         served = lab.directory / "served"

@@ -93,6 +93,33 @@ def test_team__shares_a_tree_and_a_large_file_and_no_byte_goes_twice():
         check(ended["files"] == 1506 and ended["bytes"] == site.bytes() and ended["exit"] == 0, f"{ended}")
 
 
+def test_team__several_sources__are_shared_and_arrive_as_rsync_has_them():
+    """Two sources have the same directory, and the same file in it: the first one's is sent, by whoever sends it."""
+    with Lab("team-sources") as lab:
+        site = Site(lab)
+        chance = random.Random(3)
+        named, inside, single = lab.directory / "named", lab.directory / "inside", lab.directory / "single"
+        for top in (named, inside / "named", inside / "other"):
+            for i in range(600):
+                place = top / f"d{i % 7}"
+                place.mkdir(parents=True, exist_ok=True)
+                (place / (f"both{i}" if i < 100 else f"{top.parent.name}{i}")).write_bytes(chance.randbytes(chance.randrange(1, 20_000)))
+        big_file(inside / "named/largest", (260 << 20) + 77)
+        big_file(inside / "larger", 9 << 20)
+        big_file(single, 5 << 20)
+        sources = (named, f"{inside}/", single)
+        senders = [lab.start(None, f"send{i}", "send", "-a", "--part", f"{i}/3", "--insecure", "--bwlimit", "60MB/s", *sources, f"{site.uri}/in")
+                   for i in (1, 2, 3)]
+        all_end_well(senders)
+        expected = lab.directory / "expected"
+        subprocess.run(["rsync", "-a", *map(str, sources), f"{expected}/"], check=True)
+        same_tree(expected, site.root / "in")
+        sent = [sender.done()["bytes_sent"] for sender in senders]
+        total = sum(path.stat().st_size for path in expected.rglob("*") if path.is_file())
+        check(sum(sent) == total, f"{sent} of {total} bytes")
+        check(min(sent) > total // 20, f"one of them did next to nothing: {sent}")
+
+
 def test_team__one_process__is_an_ordinary_transfer():
     with Lab("team-one") as lab:
         site = Site(lab)
@@ -184,6 +211,8 @@ def test_team__parts_that_do_not_fit__are_refused_by_name():
         check(twice.wait() == 1 and "part 1/3 is here already" in twice.stderr(), twice.tail())
         other = site.start("2/3", "--verify", name="other")
         check(other.wait() == 1 and "part 2/3 asks for something else than part 1/3" in other.stderr(), other.tail())
+        inside = site.start("2/3", name="inside", source=f"{site.source}/")
+        check(inside.wait() == 1 and "part 2/3 asks for something else than part 1/3" in inside.stderr(), inside.tail())
         more = site.start("2/4", name="more")
         check(more.wait() == 1 and "part 2/4 asks for something else" in more.stderr(), more.tail())
         check(leader.process.poll() is None, leader.tail())
@@ -343,7 +372,7 @@ def test_team__bad_use__is_one_line_and_exit_1():
         source = lab.directory / "f"
         source.write_text("x")
         for options, words in ((("--stripe",), "no task of a Slurm job step"), (("--part", "0/3"), "--part"), (("--part", "4/3"), "--part"),
-                               (("--part", "x"), "--part"), (("--part", "1/2", "-"), "name one SRC"),
+                               (("--part", "x"), "--part"), (("--part", "1/2", "-"), "name as SRC files or directories"),
                                (("--part", "1/2", "--lock", "lock"), "--lock")):
             sources = () if options[-1] == "-" else (source,)
             env = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}

@@ -91,6 +91,17 @@ TEST_CASE("read_pack__some_cannot_be_read__the_others_stand_one_behind_the_other
   CHECK(data.empty());
 }
 
+TEST_CASE("read_pack__nothing_in_the_first_place__the_next_one_is_read") {
+  Shelf shelf;
+  shelf.dir.file("there", "there");
+  shelf.plan("absent", shelf.listed("there"));
+  shelf.pack.items.back().others = {{shelf.fd, "absent too", false}, {shelf.fd, "there", false}};
+  memory::Loan loan = shelf.pool.lend();
+  send::read_pack(shelf.files, shelf.pack, loan.bytes());
+  CHECK(shelf.pack.items.front().result.outcome == SourceOutcome::ok);
+  CHECK(shelf.pack.count == 1);
+}
+
 TEST_CASE("read_pack__exact__another_version_is_changed_though_size_and_time_are_the_same") {
   Shelf shelf;
   for (const char* name : {"a", "b"}) shelf.dir.file(name, name);
