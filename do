@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The one script of ccixfer. Each command does all the set-up it needs by itself.
-#   ./do deps     the Debian packages (apt; sudo where this is not root)
+#   ./do deps     the Debian packages (apt; sudo where this is not root), and promtool, which two tests need
 #   ./do build    the release binary, build/release/ccixfer
 #   ./do install [PREFIX]   the binary, manual pages, completions for shells, systemd units and examples, below PREFIX (/usr/local)
 #   ./do package  a Debian package of the commit that is checked out, build/package/ccixfer_*.deb, looked at by lintian
@@ -50,6 +50,16 @@ need() {  # need PACKAGE...: installs those that are missing
   DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+# promtool judges metrics and rules. Its package brings a service that nobody needs here, so it is unpacked and not installed.
+need_promtool() {
+  if command -v promtool >/dev/null || [ -x build/prometheus/usr/bin/promtool ]; then return; fi
+  echo 'unpacking: promtool of the package prometheus' >&2
+  local root=(); [ "$(id -u)" -eq 0 ] || root=(sudo)
+  mkdir -p build/prometheus
+  (cd build/prometheus && { apt-get download -q prometheus >/dev/null 2>&1 ||
+    { "${root[@]}" apt-get update -q && apt-get download -q prometheus; } >/dev/null; } && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb)
+}
+
 jobs=$(nproc)
 configure() {  # configure PRESET: once; later changes re-run cmake through ninja
   [ -f "build/$1/build.ninja" ] || cmake --preset "$1" >/dev/null
@@ -61,7 +71,7 @@ build() {  # build PRESET [TARGET...]
   cmake --build "build/$preset" -j "$jobs" -- --quiet "$@"
 }
 
-cmd_deps() { need "${build_packages[@]}" "${test_packages[@]}"; }
+cmd_deps() { need "${build_packages[@]}" "${test_packages[@]}"; need_promtool; }
 cmd_build() { need "${build_packages[@]}"; build release ccixfer; echo "build/release/ccixfer"; }
 
 cmd_install() {
