@@ -161,14 +161,14 @@ Acceptor::Session* Acceptor::leader_of(const session::TransferId& team) const {
 }
 
 // Two processes that were given the same part are a mistake, which is told. One that was started anew, because the first one's node
-// is gone, is none: the first one gives no sign any more, and its connections end in a while.
+// is gone, is none: the first one gives no sign any more, and is taken for gone when its connections end or the patience does.
 bool Acceptor::waits_for_its_part(const Session& session, Instant now) {
   if (session.team() == nullptr || now >= after(session.came(), part_patience)) return false;
   for (const auto& other : sessions_) {
     if (other.get() == &session || !other->is_of_team(*session.team()) || other->role() == nullptr) continue;
     const bool is_another = other->wish().part == session.wish().part && other->wish().member != session.wish().member;
-    if (!is_another || !other->is_connected() || other->was_heard_since(session.came())) continue;
-    other->ask_for_a_sign();
+    if (!is_another || !other->is_connected() || other->gave_a_sign_since(session.came())) continue;
+    other->ask_for_a_sign(now);
     return true;
   }
   return false;
@@ -181,7 +181,7 @@ Result<Teams::Place> Acceptor::seat_of(const Session& session, Instant now) {
     if (other.get() == &session || !other->is_of_team(*session.team()) || other->role() == nullptr) continue;
     if (other->wish().part != session.wish().part) continue;
     const bool is_same = other->wish().member == session.wish().member;
-    if (is_same || !other->is_connected()) {
+    if (is_same || !other->is_connected() || !other->gave_a_sign_since(session.came())) {
       other->supersede(now);
     } else {
       part_is_here = true;

@@ -135,26 +135,22 @@ void Acceptor::Session::supersede(Instant now) {
   stop({ErrorKind::network, "the peer began this transfer anew"}, now);
 }
 
-bool Acceptor::Session::take_completion(const rvma::Completion& completion) {
-  const bool is_ours = role_ && role_->take_completion(completion);
-  put_came_ = put_came_ || is_ours;
-  return is_ours;
-}
+bool Acceptor::Session::take_completion(const rvma::Completion& completion) { return role_ && role_->take_completion(completion); }
 
-void Acceptor::Session::ask_for_a_sign() {
-  if (std::exchange(sign_is_due_, true)) return;
+void Acceptor::Session::ask_for_a_sign(Instant now) {
+  if (sign_) return;
   link_.post(session::Alive{});
+  sign_ = Sign{link_.messages_posted(), now};
 }
 
-void Acceptor::Session::listen(Instant now) {
-  const bool took_all = sign_is_due_ && is_connected() && link_.messages_delivered();
-  if (took_all) sign_is_due_ = false;
-  if (took_all || std::exchange(put_came_, false) || std::exchange(words_heard_, forwarder_.words()) != forwarder_.words())
-    heard_at_ = now;
+void Acceptor::Session::listen() {
+  if (!sign_ || !link_.was_delivered(sign_->message)) return;
+  sign_given_ = sign_->asked_at;
+  sign_.reset();
 }
 
 void Acceptor::Session::turn(Instant now) {
-  listen(now);
+  listen();
   if (state_ == State::waiting || state_ == State::queued) turn_waiting(now);
   if (state_ == State::running) turn_running(now);
   count();

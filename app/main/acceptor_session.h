@@ -34,10 +34,10 @@ class Acceptor::Session {
   TransferRole* role() { return state_ == State::running ? role_.get() : nullptr; }
   const session::TeamWish& wish() const { return *forwarder_.open()->team; }
   bool is_connected() const { return !link_.live_lanes().empty(); }
-  // A process that is there says or takes something within moments; one whose node lost its power seems to be connected for a
-  // while.
-  void ask_for_a_sign();
-  [[nodiscard]] bool was_heard_since(Instant when) const { return heard_at_ > when; }
+  // A process that is there takes a message within moments; one whose node lost its power seems to be connected for a while.
+  // Nothing else proves it: what comes may have been on its way, in a router or in a network, since before the process was gone.
+  void ask_for_a_sign(Instant now);
+  [[nodiscard]] bool gave_a_sign_since(Instant when) const { return sign_given_ >= when; }
   // The one that leads has had no connection for so long that another one is to lead.
   [[nodiscard]] bool is_given_up(Instant now);
   Instant given_up_at() const { return cut_off_at_ == never ? never : after(cut_off_at_, team_patience); }
@@ -80,7 +80,7 @@ class Acceptor::Session {
  private:
   enum class State : uint8_t { waiting, queued, running, farewell, ended };
 
-  void listen(Instant now);
+  void listen();
 
   void turn_waiting(Instant now);
 
@@ -129,10 +129,12 @@ class Acceptor::Session {
   bool helps_ = false;
   Instant cut_off_at_ = never;
   bool is_team_end_told_ = false;
-  Instant heard_at_ = Instant::min();
-  uint64_t words_heard_ = 0;
-  bool put_came_ = false;     // since the last turn
-  bool sign_is_due_ = false;  // something was told to it, and it has not taken that yet
+  Instant sign_given_ = Instant::min();  // when it was asked for
+  struct Sign {
+    uint64_t message = 0;
+    Instant asked_at{};
+  };
+  std::optional<Sign> sign_;  // asked for, and it has not taken that yet
   Tally own_;                 // of a helper
   Tally earlier_;             // of the transfer, before this session
   int64_t began_s_ = 0;       // since 1970

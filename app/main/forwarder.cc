@@ -36,13 +36,11 @@ void Forwarder::on_lane_down(session::LaneIndex lane) {
 }
 
 void Forwarder::on_lane_message(session::LaneIndex lane, const session::Message& message) {
-  ++words_;
   if (role_ != nullptr) return role_->on_lane_message(lane, message);
   keep({lane, message});
 }
 
 void Forwarder::on_message(const session::Message& message) {
-  ++words_;
   if (const auto* part = std::get_if<session::OpenPart>(&message)) return take_part(*part);
   if (const auto* opened = std::get_if<session::Opened>(&message)) {
     if (opened_ || opened->session == 0) return reject("the peer opened the session twice, or without a number");

@@ -25,7 +25,6 @@ class Forwarder final : public session::LinkHandler {
   [[nodiscard]] bool is_helper() const { return is_helper_; }                             // dialler of a team, once it is opened
   [[nodiscard]] const std::optional<session::Queued>& queued() const { return queued_; }  // dialler: the last word on its place
   [[nodiscard]] uint64_t queue_news() const { return queue_news_; }                       // how many there were
-  [[nodiscard]] uint64_t words() const { return words_; }                                 // how often the peer has said something
   [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }  // link lost, aborted by the peer, protocol error
   [[nodiscard]] bool peer_broke_protocol() const { return violated_; }      // why it is lost; the peer does not know yet
 
@@ -56,7 +55,6 @@ class Forwarder final : public session::LinkHandler {
   bool is_helper_ = false;
   std::optional<session::Queued> queued_;
   uint64_t queue_news_ = 0;
-  uint64_t words_ = 0;
   std::optional<Error> lost_;
   bool violated_ = false;
 };

@@ -33,6 +33,8 @@ class ControlSender {
   void ended(uint64_t sequence, bool delivered);       // its send ended; unknown numbers are ignored
   [[nodiscard]] size_t room() const;
   [[nodiscard]] bool all_delivered() const { return queue_.empty(); }
+  [[nodiscard]] uint64_t posted() const { return first_ + queue_.size() - 1; }             // the last number
+  [[nodiscard]] bool was_delivered(uint64_t sequence) const { return sequence < first_; }  // with all before it
 
  private:
   enum class State : uint8_t { waiting, under_way, delivered };

@@ -451,6 +451,8 @@ void Link::post(const Message& message) {
 
 size_t Link::control_queue_room() const { return impl_->sender.room(); }
 bool Link::messages_delivered() const { return impl_->sender.all_delivered(); }
+uint64_t Link::messages_posted() const { return impl_->sender.posted(); }
+bool Link::was_delivered(uint64_t message) const { return impl_->sender.was_delivered(message); }
 
 void Link::post_on_lane(LaneIndex index, const Message& message) {
   CHECK(is_lane_message(message));

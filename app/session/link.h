@@ -92,6 +92,8 @@ class Link {
                            uint64_t mailbox, uint64_t key, uint64_t epoch, uint64_t context, bool source_is_file = false);
   [[nodiscard]] std::vector<LaneIndex> live_lanes() const;
   [[nodiscard]] bool messages_delivered() const;  // every session message was delivered
+  [[nodiscard]] uint64_t messages_posted() const;
+  [[nodiscard]] bool was_delivered(uint64_t message) const;  // the one of that number, from 1, and all before it
   [[nodiscard]] std::vector<ports::HopInfo> hops(LaneIndex lane) const;
   [[nodiscard]] ports::PeerIdentity peer() const;  // of a lane that lives; nothing is known without one
   // The bytes that the network brought and took over all present lanes, including those of puts that

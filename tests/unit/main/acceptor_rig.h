@@ -81,6 +81,7 @@ class Guest final : public session::LinkHandler {
   std::unique_ptr<session::Link> link;
   std::unique_ptr<session::Dialler> dialler;
   std::vector<session::Message> messages;
+  bool is_gone = false;  // its node has lost its power: what it has sent still arrives
 
  private:
   std::map<session::LaneIndex, uint64_t> limits_;
@@ -145,11 +146,13 @@ struct AcceptorRig {
 
   void turn(bool jump = false) {
     Instant next = std::min({far.hub->next_deadline(), acceptor->next_deadline(), horizon});
-    for (const auto& guest : guests) next = std::min(next, guest->side.hub->next_deadline());
+    for (const auto& guest : guests) next = std::min(next, guest->is_gone ? never : guest->side.hub->next_deadline());
     const Instant soon = now + std::chrono::microseconds(10);
     now = !jump ? soon : next == never ? soon + std::chrono::hours(1) : std::max(soon, next);
     desk.reporter->set_now(now);
-    for (const auto& guest : guests) guest->side.hub->turn(now);
+    for (const auto& guest : guests) {
+      if (!guest->is_gone) guest->side.hub->turn(now);
+    }
     far.hub->turn(now);
     work.reap();
     while (const auto completion = far.endpoint->mailboxes().next_completion()) {

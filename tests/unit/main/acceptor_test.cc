@@ -343,6 +343,36 @@ TEST_CASE("acceptor__a_dialler_begins_anew__has_the_place_of_the_session_that_it
   CHECK(rig.acceptor->first_end()->kind == ErrorKind::ok);
 }
 
+TEST_CASE("acceptor__two_processes_with_one_part__the_second_is_refused_if_the_first_is_there") {
+  AcceptorRig rig;
+  const auto open_of = [](uint64_t member, uint16_t part) {
+    session::Open open{session::option_recursive, ""};
+    open.team.emplace();
+    open.team->name.fill(3);
+    open.team->member = member;
+    open.team->part = part;
+    open.team->parts = 2;
+    open.team->version = "1";
+    return open;
+  };
+  Guest& leader = rig.arrive_and_run(1, open_of(1, 1));
+  Guest& helper = rig.arrive_and_run(2, open_of(2, 2));
+  Guest& twin = rig.arrive(3, open_of(3, 2));
+  CHECK(reason_of(rig, twin).find("part 2/2 is here already") != std::string::npos);
+  CHECK(leader.link->live_lanes().size() == 1);
+
+  // Its node loses its power, and what it had sent is on the way for longer than it takes to start it again.
+  rig.net.frames_per_turn = 1;
+  for (int i = 0; i < 64; ++i) helper.link->post(session::Alive{});
+  rig.turn();
+  helper.is_gone = true;
+  Guest& again = rig.arrive(4, open_of(4, 2));
+  for (int i = 0; i < 200; ++i) rig.turn();
+  CHECK_FALSE(again.got<session::Abort>());
+  CHECK(rig.run([&] { return again.got<session::Opened>(); }));
+  CHECK_FALSE(again.got<session::Abort>());
+}
+
 TEST_CASE("acceptor__sessions_that_never_began__are_in_the_log_loudly_if_they_went_wrong") {
   AcceptorRig rig;
   Words warned;
