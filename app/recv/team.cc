@@ -57,7 +57,7 @@ void Team::choose(Decision& decision) {
     decision.verdict = Verdict::shared;
     const std::vector<session::Want::Range> all = {{0, piece_count(task.size_bytes)}};
     work_.add_shared(task.index, task.size_bytes, in_part ? decision.wants : all);
-    told_[task.index].insert(team_leader);
+    told_[task.index].emplace(team_leader, true);
   } else if (!in_part) {
     decision.verdict = Verdict::elsewhere;
     work_.add(task.index, task.size_bytes, can_be_told);
@@ -111,6 +111,7 @@ void Team::turn(Instant now, uint64_t steps) {
   }
   for (const uint64_t index : std::exchange(written_, {})) tell_pieces(index);
   hand_out(now);
+  for (const uint64_t index : std::exchange(moved_, {})) release_from(index);
   let_go_those_that_hang(now);
 }
 
@@ -194,12 +195,19 @@ void Team::give_files(TeamMember member, const std::vector<uint64_t>& files) {
   for (const session::Message& message : session::cut(order)) to.post(message);
 }
 
-// Before its first piece a helper hears of the file, and which pieces of it are here.
+// Before its first piece a helper hears of the file, and which pieces of it are here. One that was released from it knows all its
+// pieces as elsewhere, so it is asked as for a piece that is wanted once more.
 void Team::give_pieces(TeamMember member, const TeamWork::Portion::Pieces& pieces) {
   const FileInWork* file = files_.find(pieces.index);
   if (file == nullptr) return;
   Outbox& to = outbox_of(member);
-  if (told_[pieces.index].insert(member).second) {
+  moved_.insert(pieces.index);
+  const auto [told, is_first] = told_[pieces.index].try_emplace(member, true);
+  if (!told->second) {
+    for (uint64_t i = 0; i < pieces.range.count; ++i) to.post(session::Resend{pieces.index, pieces.range.first + i});
+    return;
+  }
+  if (is_first) {
     for (const session::Message& message : session::cut(session::ToRead{{order_for(*file, true)}})) to.post(message);
     session::Elsewhere here{pieces.index, {}};
     for (uint64_t piece = 0; piece < piece_count(file->task().size_bytes); ++piece) {
@@ -214,10 +222,11 @@ void Team::give_pieces(TeamMember member, const TeamWork::Portion::Pieces& piece
 void Team::tell_pieces(uint64_t index) {
   const FileInWork* file = files_.find(index);
   if (file == nullptr || !work_.is_shared(index)) return;
+  moved_.insert(index);
   std::map<TeamMember, session::Elsewhere> news;
   const auto tell = [&](uint64_t piece, std::optional<TeamMember> owner) {
-    for (const TeamMember member : told_[index]) {
-      if (member == owner) continue;
+    for (const auto& [member, hears] : told_[index]) {
+      if (member == owner || !hears) continue;
       news[member].index = index;
       append(news[member].ranges, piece);
     }
@@ -236,6 +245,19 @@ void Team::tell_pieces(uint64_t index) {
   }
 }
 
+// It may close the file: what it does not have to send is with others, and if one of those is lost it may be asked once more.
+void Team::release_from(uint64_t index) {
+  const std::vector<TeamMember> released = work_.take_released(index);
+  if (released.empty()) return;
+  session::Elsewhere others{index, {}};
+  for (const uint64_t piece : work_.pieces_out(index)) append(others.ranges, piece);
+  for (const TeamMember member : released) {
+    const auto told = told_[index].find(member);
+    if (told == told_[index].end() || !std::exchange(told->second, false)) continue;  // it has been released before
+    for (const session::Message& message : session::cut(others)) outbox_of(member).post(message);
+  }
+}
+
 // Nobody need send them, but for who has begun to: the leader knows, who has told of them.
 void Team::holes_made(const session::Holes& holes) {
   if (!work_.is_shared(holes.index)) return;
@@ -246,8 +268,8 @@ void Team::holes_made(const session::Holes& holes) {
   }
   written_.insert(holes.index);
   if (there.ranges.empty()) return;
-  for (const TeamMember member : told_[holes.index]) {
-    if (member == team_leader) continue;
+  for (const auto& [member, hears] : told_[holes.index]) {
+    if (member == team_leader || !hears) continue;
     for (const session::Message& message : session::cut(there)) outbox_of(member).post(message);
   }
 }
@@ -265,7 +287,7 @@ void Team::ended(const session::FileResult& result) {
   }
   if (const auto given_back = given_back_.extract(result.index)) judge(given_back.mapped(), result.kind == ErrorKind::ok);
   if (const auto told = told_.find(result.index); told != told_.end()) {
-    for (const TeamMember member : told->second) {
+    for (const auto& [member, hears] : told->second) {
       if (member != team_leader) outbox_of(member).add_result(result);
     }
     told_.erase(told);

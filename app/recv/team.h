@@ -120,6 +120,7 @@ class Team final : public HelperHandler {
   [[nodiscard]] session::ToRead::File order_for(const FileInWork& file, bool is_shared) const;
   [[nodiscard]] std::string entry_path(const std::string& path) const;
   void tell_pieces(uint64_t index);
+  void release_from(uint64_t index);
 
   const TeamLimits limits_;
   FileHandler& files_;
@@ -130,10 +131,12 @@ class Team final : public HelperHandler {
   std::string base_;
   TeamWork work_;
   std::map<TeamMember, Place> helpers_;
-  std::vector<std::shared_ptr<Helper>> gone_;            // until their buffers are back
-  std::map<uint64_t, std::set<TeamMember>> told_;        // of each shared file: the members that have it open
+  std::vector<std::shared_ptr<Helper>> gone_;  // until their buffers are back
+  // Of each shared file: the members that were told of it, and whether each hears of its pieces. One that is released does not.
+  std::map<uint64_t, std::map<TeamMember, bool>> told_;
   std::map<uint64_t, std::set<TeamMember>> given_back_;  // of each file that has not ended: who could not send it
   std::set<uint64_t> written_;                           // files of which something was written since the last turn
+  std::set<uint64_t> moved_;                             // shared files of which something came, or was given, in this turn
   TeamMember next_member_ = 1;
 };
 

@@ -38,6 +38,23 @@ void TeamWork::take_back(Shared& file, TeamMember member) {
     file.returned.insert(at->first);
     at = file.out.erase(at);
   }
+  part_ends(file, member);
+}
+
+void TeamWork::part_ends(Shared& file, TeamMember member) {
+  const auto with = members_.find(member);
+  if (file.parts.erase(member) > 0 && with != members_.end()) --with->second.shared;
+}
+
+std::vector<TeamMember> TeamWork::take_released(uint64_t index) {
+  std::vector<TeamMember> released;
+  const auto at = shared_.find(index);
+  if (at == shared_.end() || !at->second.left.empty()) return released;
+  for (const auto& [member, pieces] : at->second.parts) {
+    if (pieces == 0) released.push_back(member);
+  }
+  for (const TeamMember member : released) part_ends(at->second, member);
+  return released;
 }
 
 void TeamWork::exclude(uint64_t index, TeamMember member) {
@@ -137,6 +154,7 @@ void TeamWork::piece_came(uint64_t index, uint64_t piece) {
   const auto out = file->second.out.find(piece);
   if (out == file->second.out.end()) return;
   finished(out->second, bytes_of(file->second, piece), 0);
+  if (const auto part = file->second.parts.find(out->second); part != file->second.parts.end()) --part->second;
   file->second.out.erase(out);
 }
 
@@ -147,6 +165,7 @@ void TeamWork::ended(uint64_t index) {
   }
   if (const auto at = shared_.find(index); at != shared_.end()) {
     for (const auto& [piece, member] : at->second.out) finished(member, bytes_of(at->second, piece), 0);
+    while (!at->second.parts.empty()) part_ends(at->second, at->second.parts.begin()->first);
     shared_.erase(at);
   }
 }
@@ -232,8 +251,14 @@ void TeamWork::take(TeamMember member, uint64_t index, Portion& portion) {
 
 void TeamWork::take_pieces(TeamMember member, Portion& portion) {
   Member& with = members_.at(member);
+  size_t unfinished = 0;
   for (auto& [index, file] : shared_) {
+    // The leader opens all of them, in their order, and keeps each until all of it is here: it is the one who says whether the file
+    // has changed.
+    if (member == team_leader && !(file.left.empty() && file.out.empty()) && ++unfinished > shared_files_max) return;
     if (file.left.empty() || file.excluded.contains(member)) continue;
+    const bool is_more = member != team_leader && !file.parts.contains(member);
+    if (is_more && with.shared >= shared_files_max) continue;
     session::Want::Range& left = file.left.front();
     const uint64_t pieces_max = std::clamp<uint64_t>(with.window_bytes / (2 * session::piece_bytes), 1, limits_.shared_pieces);
     const session::Want::Range taken{left.first, std::min(left.count, pieces_max)};
@@ -242,6 +267,8 @@ void TeamWork::take_pieces(TeamMember member, Portion& portion) {
       file.returned.erase(piece);
       with.bytes += bytes_of(file, piece);
     }
+    if (is_more) ++with.shared;
+    if (member != team_leader) file.parts[member] += taken.count;
     left.first += taken.count;
     left.count -= taken.count;
     if (left.count == 0) file.left.pop_front();

@@ -3,7 +3,9 @@
 // A member is the source of the session that leads (member 0), or a helper. Each has a window: so many bytes and files may be
 // with it unfinished. The window begins small and follows what the member got done in the last second, so that nobody holds at the
 // end what others could send.
-// Large files are shared in pieces: each member that takes part gets some pieces at a time.
+// Large files are shared in pieces: each member that takes part gets some pieces at a time. It gets them of few files at once,
+// because a source keeps open what it is to send pieces of. A member that has done its part of a file, of which nothing is left to
+// give, is released from it.
 // In: files that are wanted, what came and what ended, members that come and go. Out: portions.
 // Pure; memory: a constant for each file that has not ended, and for each range of pieces of a shared one.
 #pragma once
@@ -30,6 +32,7 @@ inline constexpr uint64_t portion_bytes_max = 16u << 20;       // handed out at 
 inline constexpr size_t portion_files_max = 1024;              // a full pack
 inline constexpr uint64_t shared_file_bytes_min = 256u << 20;  // shorter files have one sender
 inline constexpr uint64_t shared_portion_pieces = 8;           // of a shared file, at once
+inline constexpr size_t shared_files_max = 8;                  // of which a member has pieces, at once; fewer than it may open
 inline constexpr Duration team_rate_interval = std::chrono::seconds(1);
 
 // How the work is cut up: the constants above. A simulated world has less of everything.
@@ -84,6 +87,9 @@ class TeamWork {
   [[nodiscard]] std::vector<uint64_t> pieces_out(uint64_t index) const;  // of a shared file: that are with somebody
   // Of a shared file: what was with a member that is lost and is with nobody now. It may come all the same, if it was on its way.
   [[nodiscard]] std::vector<uint64_t> pieces_returned(uint64_t index) const;
+  // Of a shared file: the helpers that have done their part, while others still do theirs. Each is named once, and again when it
+  // got more, as it does when another one is lost.
+  [[nodiscard]] std::vector<TeamMember> take_released(uint64_t index);
   // It is wanted and with nobody: whoever gets it sends it.
   [[nodiscard]] bool waits(uint64_t index) const;
   [[nodiscard]] bool waits(uint64_t index, uint64_t piece) const;
@@ -100,6 +106,7 @@ class TeamWork {
     uint64_t files = 0;
     uint64_t bytes_done = 0, files_done = 0;  // since `since`
     uint64_t window_bytes = 0, window_files = 0;
+    size_t shared = 0;  // of a helper: files in whose `parts` it is
     std::optional<Instant> since;
   };
   struct File {
@@ -113,6 +120,7 @@ class TeamWork {
     std::map<uint64_t, TeamMember> out;     // piece: with whom
     std::set<uint64_t> returned;            // of those left: they were with a member that is lost
     std::set<TeamMember> excluded;
+    std::map<TeamMember, uint64_t> parts;  // the helpers that are not released: how many pieces are with each
   };
   void take(TeamMember member, uint64_t index, Portion& portion);
   void take_pieces(TeamMember member, Portion& portion);
@@ -121,6 +129,7 @@ class TeamWork {
     return member.bytes < member.window_bytes && member.files < member.window_files;
   }
   void take_back(Shared& file, TeamMember member);
+  void part_ends(Shared& file, TeamMember member);
   void finished(TeamMember member, uint64_t bytes, uint64_t files);
   void judge(Member& member, Instant now) const;
   [[nodiscard]] static uint64_t bytes_of(const Shared& file, uint64_t piece);

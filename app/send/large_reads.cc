@@ -21,12 +21,13 @@ LargeReads::LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> wal
       sink_(sink),
       handler_(handler),
       wrapping_(std::move(wrapping)),
-      queue_(entries) {}
+      queue_(entries),
+      compared_queue_(entries) {}
 
 void LargeReads::want(Entry& entry) {
   entries_.move(entry, EntryPhase::queued);
   entry.large->phase = LargeFile::Phase::waiting;
-  queue_.push(entry);
+  (entry.large->is_compared ? compared_queue_ : queue_).push(entry);
 }
 
 void LargeReads::want_compared(Entry& entry, bool leads) {
@@ -67,12 +68,22 @@ void LargeReads::forget_there(LargeFile& large, uint64_t first_piece, uint64_t c
   for (auto at = large.there.lower_bound(first_piece); at != end; --there_) at = large.there.erase(at);
 }
 
+Entry* LargeReads::next_to_open() {
+  if (open_.size() >= large_files_open_max) return nullptr;
+  for (EntryQueue* queue : {&compared_queue_, &queue_}) {  // neither keeps the other one out for ever
+    if (queue == &compared_queue_ && compared_open_ >= compared_files_open_max) continue;
+    Entry* const next = queue->front();
+    if (next == nullptr) continue;
+    queue->pop();
+    return next;
+  }
+  return nullptr;
+}
+
 void LargeReads::start_opens() {
-  while (open_.size() < large_files_open_max) {
-    Entry* const next = queue_.front();
-    if (next == nullptr) return;
-    queue_.pop();
+  while (Entry* const next = next_to_open()) {
     Entry& entry = *next;
+    if (entry.large->is_compared) ++compared_open_;
     entries_.move(entry, EntryPhase::reading);
     ++entry.jobs;
     entry.large->phase = LargeFile::Phase::opening;
@@ -301,7 +312,8 @@ void LargeReads::close(Entry& entry) {
   large.phase = LargeFile::Phase::idle;
   large.file.reset();
   large.hashes = {};
-  open_.erase(std::remove(open_.begin(), open_.end(), entries_.slot_of(entry)), open_.end());
+  const bool was_open = std::erase(open_, entries_.slot_of(entry)) > 0;
+  if (was_open && large.is_compared) --compared_open_;
 }
 
 }  // namespace ccixfer::send

@@ -4,7 +4,9 @@
 // A piece that the destination has already, by its hash, is read and not sent.
 // In: files with wanted pieces (LargeFile), the pieces that were placed. Out: pieces to the sink;
 // pieces that are the same, and the end of each file, to the handler.
-// Bounds: large_files_open_max open files. Digests of files up to digest_pieces_max pieces.
+// Bounds: large_files_open_max open files. At most compared_files_open_max of them are such as have pieces that others name: they
+// may stay open for long, and the rest is for those that this end reads without waiting for anybody.
+// Digests of files up to digest_pieces_max pieces.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,6 +23,7 @@
 namespace ccixfer::send {
 
 inline constexpr uint32_t large_files_open_max = 16;
+inline constexpr uint32_t compared_files_open_max = 12;
 
 class LargeReads {
  public:
@@ -65,6 +68,7 @@ class LargeReads {
     PieceRead read;
     bool same = false;
   };
+  [[nodiscard]] Entry* next_to_open();  // nullptr: none, or as many are open as may be
   void opened(OpenData& data);
   static void read(ports::FileSystem& files, PieceData& job);
   // Those of them that must be answered: holes that were told are none.
@@ -83,8 +87,9 @@ class LargeReads {
   SegmentSink& sink_;
   ReadHandler& handler_;
   const Wrapping wrapping_;
-  EntryQueue queue_;
+  EntryQueue queue_, compared_queue_;
   std::vector<uint32_t> open_;  // slots of files that are opening, open or checking
+  uint32_t compared_open_ = 0;  // of those
   uint32_t reading_ = 0;
   size_t there_ = 0;  // hashes in the LargeFiles of all entries
   uint64_t same_bytes_ = 0;

@@ -36,6 +36,14 @@ std::map<TeamMember, std::vector<uint64_t>> pieces_of(TeamWork& work, uint64_t i
   return all;
 }
 
+std::vector<TeamWork::Portion> portions_of(TeamWork& work, const std::function<bool(TeamMember)>& may_take) {
+  std::vector<TeamWork::Portion> all;
+  for (auto portions = work.hand_out({}, may_take); !portions.empty(); portions = work.hand_out({}, may_take)) {
+    all.insert(all.end(), portions.begin(), portions.end());
+  }
+  return all;
+}
+
 size_t count(const std::map<TeamMember, std::vector<uint64_t>>& all) {
   return std::accumulate(all.begin(), all.end(), size_t{0}, [](size_t sum, const auto& one) { return sum + one.second.size(); });
 }
@@ -249,6 +257,61 @@ TEST_CASE("a member that cannot read a shared file gets no more of it") {
   const auto again = pieces_of(work, 3);
   CHECK(!again.contains(1));
   CHECK(again.at(team_leader).size() == all.at(1).size());
+}
+
+// Each of the files has one piece, and with a member of its own.
+constexpr uint64_t many_files = 40;
+
+TEST_CASE("a helper has pieces of few files at once, and the leader of the first ones that are not finished") {
+  TeamWork work;
+  work.join(1);
+  const auto leader_is_busy = [](TeamMember member) { return member != team_leader; };
+  for (uint64_t i = 0; i < many_files; ++i) work.add_shared(i, session::piece_bytes + 1, {{0, 1}});
+  std::set<uint64_t> with_helper, with_leader;
+  for (const auto& portion : portions_of(work, leader_is_busy)) {
+    for (const auto& pieces : portion.pieces) with_helper.insert(pieces.index);
+  }
+  CHECK(with_helper == std::set<uint64_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(with_helper.size() == shared_files_max);
+  CHECK(portions_of(work, anybody).empty());  // the first files are unfinished, and nothing of them is left
+  work.piece_came(2, 0);
+  work.piece_came(3, 0);
+  CHECK(work.take_released(2) == std::vector<TeamMember>{1});
+  CHECK(work.take_released(2).empty());
+  CHECK(work.take_released(4).empty());
+  // The helper has one file less, and the first eight that are not finished end with the tenth.
+  std::map<TeamMember, size_t> more;
+  std::set<uint64_t> which;
+  for (const auto& portion : portions_of(work, anybody)) {
+    for (const auto& pieces : portion.pieces) {
+      ++more[portion.member];
+      which.insert(pieces.index);
+    }
+  }
+  CHECK(which == std::set<uint64_t>{8, 9});
+  CHECK((more[team_leader] == 1 && more[1] == 1));
+}
+
+TEST_CASE("who is released from a shared file gets more of it when another member is lost") {
+  TeamWork work;
+  work.join(1);
+  work.join(2);
+  const auto leader_is_busy = [](TeamMember member) { return member != team_leader; };
+  work.add_shared(3, 2 * session::piece_bytes, {{0, 2}});
+  static_cast<void>(work.hand_out({}, leader_is_busy));
+  static_cast<void>(work.hand_out({}, leader_is_busy));
+  const TeamMember first = *work.owner(3, 0), second = *work.owner(3, 1);
+  if (first == second) return;  // both in one portion
+  CHECK(work.take_released(3).empty());
+  work.piece_came(3, 0);
+  CHECK(work.take_released(3) == std::vector<TeamMember>{first});
+  work.leave(second);
+  CHECK(work.take_released(3).empty());
+  static_cast<void>(work.hand_out({}, leader_is_busy));
+  CHECK(work.owner(3, 1) == first);
+  work.piece_came(3, 1);
+  CHECK(work.take_released(3) == std::vector<TeamMember>{first});
+  work.ended(3);
 }
 
 }  // namespace

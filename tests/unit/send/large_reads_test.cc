@@ -114,6 +114,30 @@ TEST_CASE("large__many_files__sixteen_are_open_and_the_next_when_one_ends") {
   bench.reap();
 }
 
+// A file whose pieces others name may stay open for long: those that this end reads alone do not wait for it.
+TEST_CASE("large__many_files_to_compare_and_others__each_kind_has_room") {
+  LargeBench bench;
+  bench.dir.file_of("f", 5 * mib);
+  for (uint64_t i = 0; i < send::large_files_open_max; ++i) bench.large.want_compared(bench.announced("f", i), false);
+  bench.large.start_opens();
+  CHECK(bench.work.in_flight() == send::compared_files_open_max);
+  bench.reap();
+  send::Entry& alone = bench.wanted("f", 100, 0, 2);
+  bench.read_all();
+  CHECK(bench.sink.segments.size() == 2);
+  for (const auto& segment : bench.sink.segments) CHECK(segment.header.index == alone.index);
+  bench.sink.segments.clear();
+  // The first one is all elsewhere: the next of its kind is opened.
+  REQUIRE(bench.large.is_elsewhere(bench.entries.at(0), 0, 2));
+  bench.reap();
+  REQUIRE(bench.heard.ends.size() == 1);
+  send::Entry& next = *bench.entries.find(send::compared_files_open_max);
+  REQUIRE(bench.large.compare(next, {next.index, 0, 1, {}}));
+  bench.read_all();
+  REQUIRE(bench.sink.segments.size() == 1);
+  CHECK(bench.sink.segments.front().header.index == next.index);
+}
+
 TEST_CASE("large__entry_ends_while_jobs_read_it__its_slot_and_its_place_are_free_after_them") {
   LargeBench bench;
   bench.dir.file_of("f", 9 * mib);
