@@ -41,6 +41,7 @@ def test_several_sources__a_file_of_two__the_first_one_arrives_and_the_second_is
             (lab.directory / top / "sub").mkdir(parents=True)
             (lab.directory / top / "sub/both").write_text(text)
         (lab.directory / "two/one/sub/second").write_text("22")
+        (lab.directory / "root").mkdir()
         receiver = lab.start_ready(None, "recv", "recv", "--root", lab.directory / "root", "--listen", "127.0.0.1:0", "--insecure")
         sender = lab.start(None, "send", "send", "-a", "--insecure", lab.directory / "one", f"{lab.directory}/two/", f"{native(receiver.uris)}/in")
         check(sender.wait() == 0, sender.tail())
