@@ -346,14 +346,14 @@ TEST_CASE("hello__any_flipped_bit_or_truncation__is_refused") {
 }
 
 TEST_CASE("hello__optional_tlv_is_skipped__mandatory_one_and_impossible_lane_refused") {
-  for (const unsigned top : {0u, 0x80u}) {
+  for (const unsigned mandatory : {0u, 0x80u}) {
     std::vector<std::byte> bytes = encode(some_hello());
     bytes.erase(bytes.end() - 6, bytes.end());
-    for (const unsigned byte : {7u, 0u, 5u, top, 1u, 0u, 0u, 0u, 0xeeu, 0u, 0u, 0u, 0u}) {
+    for (const unsigned byte : {7u, 0u, 5u, mandatory, 1u, 0u, 0u, 0u, 0xeeu, 0u, 0u, 0u, 0u}) {
       bytes.push_back(static_cast<std::byte>(byte));
     }
     const Result<Hello> hello = decode_hello(forged(bytes));
-    REQUIRE(hello.has_value() == (top == 0));
+    REQUIRE(hello.has_value() == (mandatory == 0));
     if (!hello) CHECK(hello.error().kind == ErrorKind::protocol);
     if (!hello) CHECK(hello.error().message == words_of_unknown("hello", 5));
     bytes[bytes.size() - 9] = std::byte{2};  // the TLV is longer than the room for TLVs
