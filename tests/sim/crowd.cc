@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "app/session/messages.h"
-#include "core/base/units.h"
 #include "tests/sim/seeds.h"
 
 namespace ccixfer::testing {
@@ -17,10 +15,6 @@ using simulate::Site;
 
 namespace {
 
-constexpr Duration virtual_time_max = std::chrono::minutes(30);
-constexpr uint64_t events_max = 5'000'000;
-constexpr Duration down_max = std::chrono::seconds(2);
-constexpr Duration mended_within = std::chrono::seconds(60);  // a killed sender's session is given up by then
 const std::string top = "/src", root = "/dst";
 // Three SRC of each command: a directory, the content of one, and a file.
 const std::string whole = "zz-whole", content = "zz-content", single = "zz-single";
@@ -28,7 +22,7 @@ const std::string whole = "zz-whole", content = "zz-content", single = "zz-singl
 }  // namespace
 
 Crowd::Crowd(uint64_t seed, const CrowdOptions& options)
-    : options_(options), world_(seed, world_of(seed)), random_(world_.random().next()), fabric_(world_, options.link) {
+    : options_(options), sides_(seed, world_of(seed), options.link, options.router) {
   build();
 }
 
@@ -47,15 +41,9 @@ Crowd::~Crowd() {
 }
 
 void Crowd::build() {
-  const std::string far = options_.router ? "right" : "left";
-  if (options_.router) build_router();
   for (size_t i = 0; i < options_.destinations; ++i) {
     Destination& destination = destinations_.emplace_back();
-    destination.site = std::make_unique<Site>(fabric_, fmt::format("D{}", i),
-                                              std::vector<sim::Attachment>{{far, fmt::format("10.0.1.{}", i + 1)}}, options_.disk);
-    if (options_.router)
-      destination.site->routing = simulate::Routing{{1, 1}, {fmt::format("sim://10.0.1.99:{}", simulate::router_port)}};
-    destination.site->verbose = verbose() ? 2 : 0;
+    destination.site = sides_.destination(i, options_.disk);
     destination.site->files.make_directory(root);
     listen(destination);
   }
@@ -63,19 +51,9 @@ void Crowd::build() {
   for (size_t i = 0; i < options_.sources; ++i) add_commands(i);
 }
 
-void Crowd::build_router() {
-  router_site_ = std::make_unique<Site>(fabric_, "R", std::vector<sim::Attachment>{{"left", "10.0.0.99"}, {"right", "10.0.1.99"}});
-  simulate::RouterPlan plan;
-  for (uint32_t i = 0; i < 2; ++i) plan.devices.push_back({router_site_->networks[i], {1, i}, {}});
-  router_ = std::make_unique<simulate::RouterProcess>(*router_site_, plan);
-}
-
 void Crowd::add_source(size_t index) {
   Source& source = sources_.emplace_back();
-  source.site = std::make_unique<Site>(fabric_, fmt::format("S{}", index),
-                                       std::vector<sim::Attachment>{{"left", fmt::format("10.0.0.{}", index + 1)}});
-  if (options_.router) source.site->routing = simulate::Routing{{1, 0}, {fmt::format("sim://10.0.0.99:{}", simulate::router_port)}};
-  source.site->verbose = verbose() ? 2 : 0;
+  source.site = sides_.source(index);
   sim::SimFileSystem& files = source.site->files;
   files.make_directory(top);
   for (const std::string& name : {whole, content}) simulate::make_tree(random_, files, top + "/" + name, options_.tree);
@@ -121,14 +99,8 @@ void Crowd::listen(Destination& destination) {
 }
 
 void Crowd::start(Command& command) {
-  DialPlan plan;
-  plan.uri = destinations_[command.destination].listener->uri();
+  DialPlan plan = archive_plan(destinations_[command.destination].listener->uri(), command.path, options_.lanes);
   for (const std::string& name : {whole, content + "/", single}) plan.sources.push_back(top + "/" + name);
-  plan.path = command.path;
-  plan.options = session::option_recursive | session::option_directory | session::option_links | session::option_permissions |
-                 session::option_times;
-  plan.lanes = options_.lanes;
-  plan.timeout = std::chrono::seconds(300);
   command.dialler = std::make_unique<Dialler>(*sources_[command.source].site, plan);
 }
 
@@ -175,28 +147,23 @@ void Crowd::crash_destination(size_t index) {
 }
 
 void Crowd::plan_faults() {
-  const auto sometime = [this] { return after(world_.now(), random_.exponential(options_.faults_within / 4)); };
+  const auto strike = [this](std::function<void()> fault) { sides_.sometime(options_.faults_within, std::move(fault)); };
   for (unsigned i = 0; i < options_.crashes; ++i) {
     if (random_.chance(0.5)) {
-      world_.at(sometime(), [this, at = static_cast<size_t>(random_.below(sources_.size()))] { crash_source(at); });
+      strike([this, at = static_cast<size_t>(random_.below(sources_.size()))] { crash_source(at); });
     } else {
-      world_.at(sometime(), [this, at = static_cast<size_t>(random_.below(destinations_.size()))] { crash_destination(at); });
+      strike([this, at = static_cast<size_t>(random_.below(destinations_.size()))] { crash_destination(at); });
     }
   }
   for (unsigned i = 0; i < options_.resets; ++i) {
     const size_t at = static_cast<size_t>(random_.below(sources_.size() + destinations_.size()));
     const Site& site = at < sources_.size() ? *sources_[at].site : *destinations_[at - sources_.size()].site;
-    world_.at(sometime(), [this, &site] {
+    strike([this, &site] {
       ++faults_;
-      fabric_.reset_all(site.node);
+      sides_.fabric.reset_all(site.node);
     });
   }
-  world_.at(after(world_.now(), std::chrono::seconds(20)), [this] {  // then everything must come to a good end
-    sim::LinkOptions link = options_.link;
-    link.reset_mean = forever;
-    link.dial_failure_chance = link.corrupt_chance = 0;
-    for (const char* network : {"left", "right"}) fabric_.set_link(network, link);
-  });
+  sides_.plan_mending(options_.link);
 }
 
 bool Crowd::run_commands() {
@@ -205,20 +172,14 @@ bool Crowd::run_commands() {
       return command.result || (command.dialler && command.dialler->ended());
     });
   };
-  const sim::RunEnd end = world_.run_until(ended, after(world_.now(), virtual_time_max), events_max);
-  if (end == sim::RunEnd::reached) return violation_.empty();
-  violated(end == sim::RunEnd::idle ? "nothing happens any more and not all commands have ended"
-                                    : "not all commands ended in time");
-  return false;
+  const std::string wrong = sides_.run(ended, "commands");
+  if (!wrong.empty()) violated(wrong);
+  return violation_.empty();
 }
 
 void Crowd::check_names(const Destination& destination, const char* when) {
-  for (const auto& [path, entry] : destination.site->files.tree(root)) {
-    if (path.starts_with(".ccixfer") || entry.stat.type != ports::FileType::regular) continue;
-    const auto allowed = destination.allowed.find(path);
-    if (allowed == destination.allowed.end()) return violated(fmt::format("{}: nobody sent {}", when, printable(path)));
-    if (!allowed->second.contains(entry.content)) return violated(fmt::format("{}: {} is no source's", when, printable(path)));
-  }
+  const std::string foreign = foreign_content(destination.site->files.tree(root), destination.allowed);
+  if (!foreign.empty()) violated(fmt::format("{}: {}", when, foreign));
 }
 
 // The power of all destinations goes right at the end: what was said to have arrived is there, from each source to each
@@ -274,7 +235,7 @@ CrowdResult Crowd::run() {
   result.rivals =
       static_cast<unsigned>(std::count_if(commands_.begin(), commands_.end(), [](const Command& c) { return c.is_rival; }));
   result.violation = violation_;
-  result.faults = faults_ + static_cast<unsigned>(fabric_.resets());
+  result.faults = faults_ + static_cast<unsigned>(sides_.fabric.resets());
   result.events = world_.events();
   return result;
 }

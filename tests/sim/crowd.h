@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "app/simulate/site.h"
 #include "app/simulate/tree.h"
+#include "tests/sim/two_sides.h"
 
 namespace ccixfer::testing {
 
@@ -45,7 +45,7 @@ class Crowd {
   struct Destination {
     std::unique_ptr<simulate::Site> site;
     std::unique_ptr<simulate::Listener> listener;
-    std::map<std::string, std::set<std::string>> allowed;  // contents, by path
+    Allowed allowed;
   };
   struct Command {
     size_t source, destination;
@@ -56,7 +56,6 @@ class Crowd {
   };
 
   void build();
-  void build_router();
   void add_source(size_t index);
   void add_commands(size_t source);
   void start(Command& command);
@@ -70,11 +69,9 @@ class Crowd {
   void violated(const std::string& what);
 
   const CrowdOptions options_;
-  sim::World world_;
-  sim::Random random_;
-  sim::Fabric fabric_;
-  std::unique_ptr<simulate::Site> router_site_;
-  std::unique_ptr<simulate::RouterProcess> router_;
+  TwoSides sides_;
+  sim::World& world_ = sides_.world;
+  sim::Random& random_ = sides_.random;
   std::vector<Source> sources_;
   std::vector<Destination> destinations_;
   std::vector<Command> commands_;

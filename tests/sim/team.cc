@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "app/session/messages.h"
-#include "core/base/units.h"
 #include "tests/sim/seeds.h"
 
 namespace ccixfer::testing {
@@ -13,14 +11,9 @@ namespace ccixfer::testing {
 using simulate::Dialler;
 using simulate::DialPlan;
 using simulate::Listener;
-using simulate::Site;
 
 namespace {
 
-constexpr Duration virtual_time_max = std::chrono::minutes(30);
-constexpr uint64_t events_max = 5'000'000;
-constexpr Duration down_max = std::chrono::seconds(2);
-constexpr Duration mended_within = std::chrono::seconds(60);  // a killed process's session is given up by then
 const std::string top = "/src", root = "/dst", path = "tree";
 
 // Where change times are whole seconds a file's version has the number of the device in it, which differs from node to node.
@@ -33,10 +26,7 @@ sim::WorldOptions world_with_change_times(uint64_t seed) {
 }  // namespace
 
 TeamWorld::TeamWorld(uint64_t seed, const TeamOptions& options)
-    : options_(options),
-      world_(seed, world_with_change_times(seed)),
-      random_(world_.random().next()),
-      fabric_(world_, options.link) {
+    : options_(options), sides_(seed, world_with_change_times(seed), options.link, options.router) {
   build();
 }
 
@@ -51,13 +41,8 @@ TeamWorld::~TeamWorld() {
 }
 
 void TeamWorld::build() {
-  const std::string far = options_.router ? "right" : "left";
-  if (options_.router) build_router();
-  receiver_site_ = std::make_unique<Site>(fabric_, "receiver", std::vector<sim::Attachment>{{far, "10.0.1.1"}});
-  if (options_.router)
-    receiver_site_->routing = simulate::Routing{{1, 1}, {fmt::format("sim://10.0.1.99:{}", simulate::router_port)}};
+  receiver_site_ = sides_.destination(0);
   receiver_site_->work = options_.receiver_work;
-  receiver_site_->verbose = verbose() ? 2 : 0;
   receiver_site_->files.make_directory(root);
   listen();
   uri_ = receiver_->uri();
@@ -65,23 +50,16 @@ void TeamWorld::build() {
   for (uint16_t i = 0; i < options_.members; ++i) add_member(i, tree_seed);
 }
 
-void TeamWorld::build_router() {
-  router_site_ =
-      std::make_unique<Site>(fabric_, "router", std::vector<sim::Attachment>{{"left", "10.0.0.99"}, {"right", "10.0.1.99"}});
-  simulate::RouterPlan plan;
-  for (uint32_t i = 0; i < 2; ++i) plan.devices.push_back({router_site_->networks[i], {1, i}, {}});
-  router_ = std::make_unique<simulate::RouterProcess>(*router_site_, plan);
-}
-
 // The disks of the members are filled alike: the same tree, with the same inodes and times.
 void TeamWorld::add_member(uint16_t number, uint64_t tree_seed) {
   Member& member = members_.emplace_back();
-  member.site = std::make_unique<Site>(fabric_, fmt::format("S{}", number),
-                                       std::vector<sim::Attachment>{{"left", fmt::format("10.0.0.{}", number + 1)}});
-  if (options_.router) member.site->routing = simulate::Routing{{1, 0}, {fmt::format("sim://10.0.0.99:{}", simulate::router_port)}};
-  member.site->verbose = verbose() ? 2 : 0;
+  member.site = sides_.source(number);
   sim::Random random(tree_seed);
   simulate::make_tree(random, member.site->files, top, options_.tree);
+  for (unsigned i = 0; i < options_.more_large; ++i) {
+    const std::string content((4u << 20) + 1 + i, static_cast<char>('A' + i % 26));
+    member.site->files.put(fmt::format("{}/large{}", top, i), content, 0644, ports::FileTime{1'600'000'000, i});
+  }
   for (const auto& [name, entry] : member.site->files.tree(top)) {
     if (entry.stat.type == ports::FileType::regular) allowed_[name].insert(entry.content);
     const sim::Tree first = members_.front().site->files.tree(top);
@@ -108,14 +86,8 @@ void TeamWorld::start(size_t index) {
   take_end(member);
   member.result.reset();
   member.is_gone = false;
-  DialPlan plan;
-  plan.uri = uri_;
+  DialPlan plan = archive_plan(uri_, path, options_.lanes);
   plan.directory = top;
-  plan.path = path;
-  plan.options = session::option_recursive | session::option_directory | session::option_links | session::option_permissions |
-                 session::option_times;
-  plan.lanes = options_.lanes;
-  plan.timeout = std::chrono::seconds(300);
   session::TeamWish& team = plan.team.emplace();
   team.name.fill(7);
   team.member = random_.next() | 1;
@@ -192,24 +164,19 @@ void TeamWorld::change_a_file() {
 }
 
 void TeamWorld::plan_faults() {
-  const auto sometime = [this] { return after(world_.now(), random_.exponential(options_.faults_within / 4)); };
   const auto somebody = [this] { return static_cast<size_t>(random_.below(members_.size())); };
-  for (unsigned i = 0; i < options_.crashes; ++i) world_.at(sometime(), [this, at = somebody()] { crash_member(at); });
-  for (unsigned i = 0; i < options_.receiver_crashes; ++i) world_.at(sometime(), [this] { crash_receiver(); });
-  for (unsigned i = 0; i < options_.interrupts; ++i) world_.at(sometime(), [this, at = somebody()] { interrupt(at); });
-  for (unsigned i = 0; i < options_.changes; ++i) world_.at(sometime(), [this] { change_a_file(); });
+  const auto strike = [this](std::function<void()> fault) { sides_.sometime(options_.faults_within, std::move(fault)); };
+  for (unsigned i = 0; i < options_.crashes; ++i) strike([this, at = somebody()] { crash_member(at); });
+  for (unsigned i = 0; i < options_.receiver_crashes; ++i) strike([this] { crash_receiver(); });
+  for (unsigned i = 0; i < options_.interrupts; ++i) strike([this, at = somebody()] { interrupt(at); });
+  for (unsigned i = 0; i < options_.changes; ++i) strike([this] { change_a_file(); });
   for (unsigned i = 0; i < options_.resets; ++i) {
-    world_.at(sometime(), [this, at = static_cast<size_t>(random_.below(members_.size() + 1))] {
+    strike([this, at = static_cast<size_t>(random_.below(members_.size() + 1))] {
       ++faults_;
-      fabric_.reset_all(at < members_.size() ? members_[at].site->node : receiver_site_->node);
+      sides_.fabric.reset_all(at < members_.size() ? members_[at].site->node : receiver_site_->node);
     });
   }
-  world_.at(after(world_.now(), std::chrono::seconds(20)), [this] {  // then everything must come to a good end
-    sim::LinkOptions link = options_.link;
-    link.reset_mean = forever;
-    link.dial_failure_chance = link.corrupt_chance = 0;
-    for (const char* network : {"left", "right"}) fabric_.set_link(network, link);
-  });
+  sides_.plan_mending(options_.link);
 }
 
 bool TeamWorld::run_members() {
@@ -218,23 +185,17 @@ bool TeamWorld::run_members() {
       return member.is_gone || member.result || (member.dialler && member.dialler->ended());
     });
   };
-  const sim::RunEnd end = world_.run_until(ended, after(world_.now(), virtual_time_max), events_max);
-  if (end == sim::RunEnd::reached) return violation_.empty();
-  violated(end == sim::RunEnd::idle ? "nothing happens any more and not all processes have ended"
-                                    : "not all processes ended in time");
-  return false;
+  const std::string wrong = sides_.run(ended, "processes");
+  if (!wrong.empty()) violated(wrong);
+  return violation_.empty();
 }
 
 void TeamWorld::check_names(const char* when) {
-  for (const auto& [name, entry] : receiver_site_->files.tree(root + "/" + path)) {
-    if (entry.stat.type != ports::FileType::regular) continue;
-    const auto allowed = allowed_.find(name);
-    if (allowed == allowed_.end()) return violated(fmt::format("{}: nobody sent {}", when, printable(name)));
-    if (!allowed->second.contains(entry.content)) return violated(fmt::format("{}: {} is no source's", when, printable(name)));
-  }
+  const std::string foreign = foreign_content(receiver_site_->files.tree(root + "/" + path), allowed_);
+  if (!foreign.empty()) violated(fmt::format("{}: {}", when, foreign));
 }
 
-bool TeamWorld::is_quiet() const { return faults_ == 0 && fabric_.resets() == 0; }
+bool TeamWorld::is_quiet() const { return faults_ == 0 && sides_.fabric.resets() == 0; }
 
 // The power of the receiver goes right at the end: what was said to have arrived is there.
 void TeamWorld::judge() {
@@ -306,7 +267,7 @@ TeamResult TeamWorld::run() {
   }
   if (is_quiet() && violation_.empty() && result.bytes_sent < result.bytes) violated("less was sent than the tree has");
   result.violation = violation_;
-  result.faults = faults_ + static_cast<unsigned>(fabric_.resets());
+  result.faults = faults_ + static_cast<unsigned>(sides_.fabric.resets());
   result.events = world_.events();
   return result;
 }

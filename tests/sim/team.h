@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "app/simulate/site.h"
 #include "app/simulate/tree.h"
+#include "tests/sim/two_sides.h"
 
 namespace ccixfer::testing {
 
@@ -22,6 +22,7 @@ struct TeamOptions {
   Duration starts_within = std::chrono::milliseconds(500);
   sim::LinkOptions link;
   simulate::TreeOptions tree;
+  unsigned more_large = 0;  // files of two pieces, besides the tree
   recv::TeamLimits limits;
   uint16_t lanes = 2;
   sim::WorkPoolOptions receiver_work;  // how long its disk takes
@@ -53,7 +54,6 @@ class TeamWorld {
   };
 
   void build();
-  void build_router();
   void add_member(uint16_t number, uint64_t tree_seed);
   void listen();
   void start(size_t index);
@@ -70,16 +70,14 @@ class TeamWorld {
   [[nodiscard]] bool is_quiet() const;  // nothing went wrong that a member's end may be blamed on
 
   const TeamOptions options_;
-  sim::World world_;
-  sim::Random random_;
-  sim::Fabric fabric_;
-  std::unique_ptr<simulate::Site> router_site_;
-  std::unique_ptr<simulate::RouterProcess> router_;
+  TwoSides sides_;
+  sim::World& world_ = sides_.world;
+  sim::Random& random_ = sides_.random;
   std::unique_ptr<simulate::Site> receiver_site_;
   std::unique_ptr<simulate::Listener> receiver_;
   std::string uri_;
   std::vector<Member> members_;
-  std::map<std::string, std::set<std::string>> allowed_;  // contents, by path
+  Allowed allowed_;
   std::string violation_;
   unsigned faults_ = 0, changes_ = 0;
   bool over_ = false;

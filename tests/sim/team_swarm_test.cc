@@ -106,3 +106,29 @@ TEST_CASE("swarm__a_member_is_lost_while_its_pieces_are_written__all_end_well") 
     CHECK(result.again == 0);
   }
 }
+
+// A source keeps open what it is to send pieces of, and has room for few such files: no member waits for another one because of it.
+TEST_CASE("swarm__more_shared_files_than_a_member_may_have__all_end_well") {
+  const uint64_t seeds = std::max<uint64_t>(2, testing::seed_count(10) / 30);  // each moves some hundred megabytes
+  for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + seeds; ++seed) {
+    sim::Random random(seed * 0x7ea3 + 14);
+    TeamOptions options;
+    options.members = static_cast<uint16_t>(random.between(2, 4));
+    options.starts_within = 1ms;
+    options.tree.entries_max = 4;
+    options.more_large = 24;
+    options.limits.shared_file_bytes = 4u << 20;
+    options.limits.shared_pieces = 1;
+    options.limits.window_bytes_min = 256u << 20;  // so that all pieces are given at once
+    options.link.delay_max = 1ms;
+    options.link.rate_bytes_per_s = 200'000'000;
+    options.resets = random.chance(0.7) ? static_cast<unsigned>(random.between(1, 4)) : 0;
+    options.faults_within = 1500ms;
+    const TeamResult result = TeamWorld(seed, options).run();
+    INFO("seed " << seed << ", " << options.members << " members, " << result.faults << " faults, " << result.senders << " sent "
+                 << result.bytes_sent << " of " << result.bytes << " bytes");
+    CHECK(result.violation == "");
+    CHECK(result.again == 0);
+    if (result.faults == 0) CHECK(result.bytes_sent == result.bytes);
+  }
+}
