@@ -12,7 +12,7 @@
 #   ./do test-rdma [CASE...]   what needs an RDMA device, in an emulated machine with Soft-RoCE (qemu; no device, no KVM, no root)
 #   ./do lint [--sample K]   clang-format, clang-tidy, the layer check; K: clang-tidy of what changed lately and each K-th other file
 #   ./do bench [--only NAME,...]   ccixfer beside GridFTP, rsync, scp, iperf3 and socat, one run, interleaved; a table and JSON
-#     NAME: file, changed, tree, crowd, million, team, team-million, disk, disk-tree, secured, secured-tree, handshakes, secured-latency, secured-router, latency, rma, udp, eth, shm, empty-turn, rvma, simulator, map, routers, workers, page, wan
+#     NAME: file, changed, tree, crowd, million, team, team-million, disk, disk-tree, secured, secured-tree, handshakes, secured-latency, secured-router, latency, rma, udp, eth, shm, empty-turn, rvma, simulator, scaling, map, routers, workers, page, wan
 #   ./do bench --before BUILD   the same figures beside an earlier version, a directory as build/release
 #   ./do mutants [--room ROOM] [--count N] [--seed S]   small changes to the product, each alone: which do the tests notice?
 #   ./do mutants --planted [NAME-PART | --sample N]   errors that were planted by hand: do the tests still catch each?

@@ -12,6 +12,7 @@
 
 #include "app/devices/node.h"
 #include "app/main/router_audit.h"
+#include "app/main/worker_spread.h"
 #include "core/base/log.h"
 #include "core/base/thread_log.h"
 #include "core/host/clock.h"
@@ -80,7 +81,7 @@ struct RouterWorkers::State {
   routing::Router* router = nullptr;             // worker 0's; nullptr: not begun
   std::shared_ptr<const routing::MapSnapshot> map;
   Instant next_look{};
-  size_t next = 0;  // who is first among those with equally many
+  WorkerSpread spread{[this](size_t number) { return number == 0 ? router->connections_open() : workers[number - 1]->load(); }};
   bool draining = false;
 };
 
@@ -237,31 +238,13 @@ void RouterWorkers::turn(Instant now) {
 
 Instant RouterWorkers::next_deadline() const { return state_->next_look; }
 
-size_t RouterWorkers::load_of(size_t number) const {
-  return number == 0 ? state_->router->connections_open() : state_->workers[number - 1]->load();
-}
-
-size_t RouterWorkers::least_loaded(size_t first) const {
-  const size_t count = state_->workers.size() + 1;
-  std::optional<size_t> best;
-  for (size_t i = 0; i < count; ++i) {
-    const size_t number = (state_->next + i) % count;
-    if (number >= first && (!best || load_of(number) < load_of(*best))) best = number;
-  }
-  return *best;
-}
-
 bool RouterWorkers::take_turns() {
   if (state_->router == nullptr || state_->draining) return false;
-  if (least_loaded(0) != 0) return true;
-  state_->next = 1;
-  return false;
+  return state_->spread.goes_elsewhere(state_->workers.size() + 1);
 }
 
 void RouterWorkers::move(const std::string& device, stream::MovedConnection connection) {
-  const size_t number = least_loaded(1);
-  state_->next = (number + 1) % (state_->workers.size() + 1);
-  Worker& to = *state_->workers[number - 1];
+  Worker& to = *state_->workers[state_->spread.place(state_->workers.size() + 1) - 1];
   ++to.moved;
   to.inbox.post([&to, device, moved = std::make_shared<stream::MovedConnection>(std::move(connection))] {
     to.adopt(device, std::move(*moved));

@@ -65,9 +65,7 @@ class RouterWorkers {
   struct Worker;
   struct Placer;
   RouterWorkers(const Process& process, const Audit& audit);
-  [[nodiscard]] size_t load_of(size_t number) const;
-  [[nodiscard]] size_t least_loaded(size_t first) const;  // of those from `first` on; 0: worker 0
-  [[nodiscard]] bool take_turns();                        // whether a routed connection that comes now is for another worker than 0
+  [[nodiscard]] bool take_turns();  // whether a routed connection that comes now is for another worker than 0
   void move(const std::string& device, stream::MovedConnection connection);
 
   struct State;

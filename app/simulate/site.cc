@@ -41,19 +41,7 @@ std::unique_ptr<cci::Endpoint> make_native(Site& site, const std::vector<sim::At
   return std::make_unique<cci::Endpoint>(options, std::move(transport), memory, site.counters);
 }
 
-std::unique_ptr<cci::Endpoint> make_endpoint(Site& site, bool listen, const std::shared_ptr<cci::MemoryTable>& memory,
-                                             ports::Entropy& entropy) {
-  auto native = make_native(site, site.networks, listen ? std::optional(receiver_port) : std::nullopt, memory);
-  if (!site.routing) return native;
-  routing::RoutedOptions options;
-  options.subnet = site.routing->subnet;
-  options.routers = site.routing->routers;
-  options.scheme = "sim";
-  auto routed = routing::make_routed_transport(options, std::move(native), memory, entropy, site.counters);
-  cci::EndpointOptions above;
-  above.receive_buffers = receive_buffers;
-  return std::make_unique<cci::Endpoint>(above, std::move(routed), memory, site.counters);
-}
+ports::FileSystem& disk_of(Site& site) { return site.parallel != nullptr ? *site.parallel : site.files; }
 
 // Whoever has a key may do everything: who may do what is not what simulated worlds are about.
 class OpenGate final : public program::PeerGate {
@@ -76,6 +64,20 @@ class OpenGate final : public program::PeerGate {
 
 }  // namespace
 
+std::unique_ptr<cci::Endpoint> make_endpoint(Site& site, bool listen, const std::shared_ptr<cci::MemoryTable>& memory,
+                                             ports::Entropy& entropy) {
+  auto native = make_native(site, site.networks, listen ? std::optional(receiver_port) : std::nullopt, memory);
+  if (!site.routing) return native;
+  routing::RoutedOptions options;
+  options.subnet = site.routing->subnet;
+  options.routers = site.routing->routers;
+  options.scheme = "sim";
+  auto routed = routing::make_routed_transport(options, std::move(native), memory, entropy, site.counters);
+  cci::EndpointOptions above;
+  above.receive_buffers = receive_buffers;
+  return std::make_unique<cci::Endpoint>(above, std::move(routed), memory, site.counters);
+}
+
 Process::Process(Site& site, bool listen)
     : site_(site),
       entropy_(site.world.random().next()),
@@ -83,10 +85,10 @@ Process::Process(Site& site, bool listen)
       memory_(std::make_shared<cci::MemoryTable>(entropy_, site.counters)),
       endpoint_(make_endpoint(site, listen, memory_, entropy_)),
       pool_(session::segment_bytes_max, site.buffers),
-      work_(site.world, site.node, site.files, site.work),
+      work_(site.world, site.node, disk_of(site), site.work),
       hub_(*endpoint_, site.counters),
       pool_region_(memory_->register_region(pool_.memory(), cci::access_read_parts)),
-      services_{*endpoint_, site.files, work_, pool_, pool_region_, entropy_, site.counters, *reporter_} {
+      services_{*endpoint_, disk_of(site), work_, pool_, pool_region_, entropy_, site.counters, *reporter_} {
   site_.world.add_actor(site_.node, this);
 }
 

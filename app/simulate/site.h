@@ -41,6 +41,7 @@ struct Site {
   const sim::NodeId node;
   const std::vector<sim::Attachment> networks;
   sim::SimFileSystem files;
+  ports::FileSystem* parallel = nullptr;  // a disk that many sites see: a command that sends from here reads that one
   std::optional<Routing> routing;
   Counters counters;
   uint32_t buffers = 8;
@@ -48,6 +49,10 @@ struct Site {
   std::optional<session::SealSetup> seal;  // who they are; none: sessions without encryption, as with --insecure
   unsigned verbose = 0;                    // 1, 2: its processes speak on standard error, as under -v and -vv
 };
+
+// As a process has it: routed, if the site is.
+[[nodiscard]] std::unique_ptr<cci::Endpoint> make_endpoint(Site& site, bool listen, const std::shared_ptr<cci::MemoryTable>& memory,
+                                                           ports::Entropy& entropy);
 
 // What all processes have. A crash of the node: destroy the process; it then does nothing to the disk or the world.
 class Process : public sim::Actor {

@@ -133,3 +133,17 @@ def simulator(bench, options):
     figures = bench.interleaved({"sim": run})
     return [Row("simulator, one core", figures["events"], "events a CPU second", at_least=100_000),
             Row("simulator, a seed of the file swarm", figures["seed"], "CPU seconds", at_most=0.1)]
+
+
+def scaling(bench, _):
+    """Many workers of a router and many senders of a team beside one, in simulated time: it is the same on every machine, so it runs once."""
+    workers, members = 8, 64
+    ended = subprocess.run([BUILD / "tests/sim", "scaling__*"], capture_output=True, text=True, check=False,
+                           env={**os.environ, "CCIXFER_SIM_WORKERS": str(workers), "CCIXFER_SIM_MEMBERS": str(members)})
+    found = re.search(rf"efficiency of {workers} workers: ([0-9.]+) of the messages, ([0-9.]+) of the bytes", ended.stdout)
+    teams = dict(re.findall(rf"efficiency of {members} members, (.+): ([0-9.]+)", ended.stdout))
+    if not found or set(teams) != {"one file", "files"}:
+        raise SystemExit(f"scaling: the simulator ended with {ended.returncode}: {(ended.stdout + ended.stderr)[-500:]}")
+    figures = [(f"{workers} workers of a router, messages of 64 bytes", found[1]), (f"{workers} workers of a router, RMA writes", found[2]),
+               (f"{members} senders of one file", teams["one file"]), (f"{members} senders of files of 1 MiB", teams["files"])]
+    return [Row(f"simulated: {what}", float(figure), f"of {what.split(' ')[0]} times one's rate", at_least=0.9) for what, figure in figures]

@@ -117,7 +117,7 @@ int64_t SimFileSystem::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
     }
     --room;
   }
-  inode.write(from, offset_bytes);
+  inode.write(from, offset_bytes, impl_->options.keeps_no_zeros);
   impl_->note_written(file->inode);
   impl_->charge(inode);
   impl_->touch(inode, true);

@@ -42,6 +42,7 @@ struct FileSystemOptions {
   double writeback_error_chance = 0;  // at each call, that some files' dirty pages are lost in the background
   double decay_chance = 0;            // of each page that a sync brings to the disk: a bit of it is another one there
   double clone_chance = 0.5;          // that a clone_range is possible
+  bool keeps_no_zeros = false;        // a page of nothing but zeros takes no memory here; there is no capacity then
   bool has_direct = true;             // reads past the memory (O_DIRECT)
   bool ordered_names = false;  // fsync of a directory also makes every older change of names durable (ext4), not its own only
 };

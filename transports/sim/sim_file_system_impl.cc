@@ -173,6 +173,7 @@ void SimFileSystem::Impl::touch(Inode& inode, bool data) {
 }
 
 void SimFileSystem::Impl::charge(Inode& inode) {
+  if (options.keeps_no_zeros) return;
   const size_t pages = inode.allocated_pages();
   used_pages += pages - inode.charged_pages;  // wraps as it must when it shrinks
   inode.charged_pages = pages;

@@ -30,7 +30,7 @@ void Inode::set_size(uint64_t size_bytes) {
   if (dirty.size() < pages.size()) dirty.resize(pages.size());
 }
 
-void Inode::write(Bytes from, uint64_t offset_bytes) {
+void Inode::write(Bytes from, uint64_t offset_bytes, bool keeps_no_zeros) {
   if (from.empty()) return;
   if (offset_bytes + from.size() > now.size_bytes) set_size(offset_bytes + from.size());
   for (size_t done = 0; done < from.size();) {
@@ -38,12 +38,19 @@ void Inode::write(Bytes from, uint64_t offset_bytes) {
     const size_t at = static_cast<size_t>((offset_bytes + done) % page_bytes);
     const size_t count = std::min(page_bytes - at, from.size() - done);
     PagePtr& page = pages[index];
+    const Bytes part = from.subspan(done, count);
+    if (keeps_no_zeros && count == page_bytes && std::ranges::all_of(part, [](std::byte byte) { return byte == std::byte{0}; })) {
+      page = nullptr;
+      dirty[index] = true;
+      done += count;
+      continue;
+    }
     if (page == nullptr) {
       page = std::make_shared<Page>();
     } else if (page.use_count() > 1) {
       page = std::make_shared<Page>(*page);  // the other one is on the disk
     }
-    std::memcpy(page->data() + at, from.data() + done, count);
+    std::memcpy(page->data() + at, part.data(), count);
     dirty[index] = true;
     done += count;
   }

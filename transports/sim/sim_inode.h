@@ -70,7 +70,7 @@ struct Inode {
   bool listed = false;       // among those that may have dirty pages
 
   [[nodiscard]] size_t read(MutableBytes into, uint64_t offset_bytes, bool from_disk = false) const;
-  void write(Bytes from, uint64_t offset_bytes);
+  void write(Bytes from, uint64_t offset_bytes, bool keeps_no_zeros = false);
   void truncate(uint64_t size_bytes);
   [[nodiscard]] size_t allocated_pages() const;
 

@@ -127,6 +127,16 @@ void SimNet::Impl::push_later(StreamId id, StreamEventType type) {
   });
 }
 
+// It leaves the processor first, and then the way out.
+Instant SimNet::Impl::leaves(size_t bytes, const LinkOptions& link) {
+  const auto card = fabric.cards.find(options.card);
+  const bool is_shared = !options.card.empty() && card != fabric.cards.end();
+  const uint64_t rate = std::max<uint64_t>(is_shared ? card->second.rate_bytes_per_s : link.rate_bytes_per_s, 1);
+  Instant& free_at = is_shared ? card->second.free_at : way_out_free_at;
+  free_at = std::max(free_at, world.free_at(node)) + Duration(static_cast<int64_t>(bytes * 1'000'000'000 / rate));
+  return free_at;
+}
+
 void SimNet::Impl::forget(StreamId id) {
   streams.erase(id);
   std::erase_if(events, [id](const StreamEvent& event) { return event.id == id; });
@@ -232,6 +242,7 @@ int64_t SimNet::recv(StreamId id, std::span<const IoSpan> into) {
       }
     }
   }
+  impl_->world.call(impl_->node, done);
   inbound.arrived_bytes -= done;
   inbound.window_used -= done;
   impl_->fabric.go_on(stream, 1 - index);
@@ -317,9 +328,8 @@ int64_t SimNet::send(StreamId id, std::span<const ConstIoSpan> from) {
     }
   }
   outbound.window_used += total;
-  const auto wire_ns = static_cast<int64_t>(total * 1'000'000'000 / std::max<uint64_t>(link.rate_bytes_per_s, 1));
-  impl_->way_out_free_at = std::max(impl_->way_out_free_at, impl_->world.now()) + Duration(wire_ns);
-  impl_->fabric.transmit(stream, index, std::move(packet), impl_->way_out_free_at);
+  impl_->world.call(impl_->node, total);
+  impl_->fabric.transmit(stream, index, std::move(packet), impl_->leaves(total, link));
   return static_cast<int64_t>(total);
 }
 
@@ -337,6 +347,57 @@ void SimNet::peer_is_elsewhere(StreamId id) {
 bool SimNet::lends(StreamId id) const {
   const auto found = impl_->streams.find(id);
   return found != impl_->streams.end() && found->second.first->ends[found->second.second].lends;
+}
+
+namespace {
+
+class LooseSimStream final : public stream::LooseStream {
+ public:
+  LooseSimStream(StreamPtr stream, unsigned index, Fabric::Impl& fabric)
+      : stream_(std::move(stream)), index_(index), fabric_(fabric) {}
+  ~LooseSimStream() override {
+    if (stream_ == nullptr) return;
+    stream_->ends[index_].loose = false;
+    fabric_.send_reset(stream_, 1 - index_, "nobody adopted it");
+  }
+  LooseSimStream(const LooseSimStream&) = delete;
+  LooseSimStream& operator=(const LooseSimStream&) = delete;
+  [[nodiscard]] std::pair<StreamPtr, unsigned> take() { return {std::exchange(stream_, nullptr), index_}; }
+
+ private:
+  StreamPtr stream_;
+  const unsigned index_;
+  Fabric::Impl& fabric_;
+};
+
+}  // namespace
+
+std::unique_ptr<stream::LooseStream> SimNet::release(StreamId id) {
+  const auto found = impl_->streams.find(id);
+  if (found == impl_->streams.end()) return nullptr;
+  const auto [stream, index] = found->second;
+  impl_->forget(id);
+  End& end = stream->ends[index];
+  end.owner = nullptr;
+  end.loose = true;
+  return std::make_unique<LooseSimStream>(stream, index, impl_->fabric);
+}
+
+StreamId SimNet::adopt(std::unique_ptr<stream::LooseStream> stream) {
+  auto* loose = dynamic_cast<LooseSimStream*>(stream.get());
+  if (loose == nullptr || impl_->dead) return 0;
+  const auto [taken, index] = loose->take();
+  End& end = taken->ends[index];
+  end.owner = impl_.get();
+  end.loose = false;
+  end.id = impl_->fabric.next_id++;
+  end.node = impl_->node;
+  end.incarnation = impl_->incarnation;
+  impl_->streams[end.id] = {taken, index};
+  const Direction& inbound = taken->directions[1 - index];
+  if (inbound.arrived_bytes > 0 || inbound.fin_arrived) impl_->push({StreamEventType::readable, end.id, Status::success, {}});
+  if (end.broken) impl_->push({StreamEventType::failed, end.id, Status::disconnected, "reset on its way to another thread"});
+  return end.id;
 }
 
 uint64_t SimNet::unacknowledged_bytes(StreamId id) const {

@@ -23,7 +23,7 @@ namespace ccixfer::sim {
 struct LinkOptions {
   Duration delay_min = std::chrono::microseconds(50);  // one way
   Duration delay_max = std::chrono::microseconds(500);
-  uint64_t rate_bytes_per_s = 1'000'000'000;  // of each SimNet's way out
+  uint64_t rate_bytes_per_s = 1'000'000'000;  // of each SimNet's way out; of a card that several have: Fabric::set_card
   uint32_t splice_pipe_bytes = 320u << 10;    // room of a splice pipe; 0: there are none
   // In flight and unread, per direction of a stream. When more than half of it is unread the rest stays in the sender's kernel.
   uint32_t window_bytes = 256u << 10;
@@ -57,6 +57,7 @@ class Fabric {
   // A cut address: packets from and to it wait until it is joined again; dials to it end unreachable.
   void cut(const std::string& network, const std::string& address);
   void join(const std::string& network, const std::string& address);
+  void set_card(const std::string& card, uint64_t rate_bytes_per_s);
   void reset_all(NodeId node);                     // resets every stream of a node
   void reset_network(const std::string& network);  // and every stream of a network
   [[nodiscard]] uint64_t bytes_delivered() const;
@@ -81,6 +82,7 @@ struct SimNetOptions {
   uint16_t port = 0;  // 0: any free one
   // What this process proves to all its peers, as a handshake with keys would (ports::PeerIdentity::proved). "": nothing.
   std::string identity = {};
+  std::string card = {};  // whose way out it shares with others that name it; "": it has one of its own
 };
 
 class SimNet final : public stream::StreamNet {
@@ -105,6 +107,9 @@ class SimNet final : public stream::StreamNet {
   [[nodiscard]] wire::HostIdentity machine() const override;
   void peer_is_elsewhere(stream::StreamId id) override;
   [[nodiscard]] bool lends(stream::StreamId id) const override;
+  // To a SimNet of another node too: the thread of a process, which has a processor of its own, is a node here.
+  [[nodiscard]] std::unique_ptr<stream::LooseStream> release(stream::StreamId id) override;
+  [[nodiscard]] stream::StreamId adopt(std::unique_ptr<stream::LooseStream> stream) override;
   [[nodiscard]] uint64_t unacknowledged_bytes(stream::StreamId id) const override;
   void poll(Instant now, const std::function<void(const stream::StreamEvent&)>& event) override;
   void set_deadline(Instant at) override;

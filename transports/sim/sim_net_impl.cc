@@ -114,7 +114,7 @@ void Fabric::Impl::arrive(const StreamPtr& stream, unsigned from) {
   direction.on_the_way_bytes -= packet.bytes.size();
   End& end = stream->ends[1 - from];
   if (end.broken) return;
-  if (end.owner == nullptr) {
+  if (end.owner == nullptr && !end.loose) {
     const bool restarted = world.alive(end.node) && world.incarnation(end.node) != end.incarnation;
     if (end.silent && !restarted) return;
     if (!packet.fin) send_reset(stream, from, "the peer has closed");
@@ -129,6 +129,7 @@ void Fabric::Impl::arrive(const StreamPtr& stream, unsigned from) {
     direction.arrived_bytes += packet.bytes.size();
     direction.arrived.push_back(std::move(packet.bytes));
   }
+  if (end.loose) return;  // whoever adopts it is told
   end.owner->push({StreamEventType::readable, end.id, Status::success, {}});
 }
 
@@ -174,6 +175,7 @@ const LinkOptions& Fabric::link(const std::string& network) const { return impl_
 void Fabric::set_link(const std::string& network, const LinkOptions& options) { impl_->links[network] = options; }
 void Fabric::cut(const std::string& network, const std::string& address) { impl_->cuts.insert({network, address}); }
 void Fabric::join(const std::string& network, const std::string& address) { impl_->cuts.erase({network, address}); }
+void Fabric::set_card(const std::string& card, uint64_t rate_bytes_per_s) { impl_->cards[card] = {rate_bytes_per_s, {}}; }
 uint64_t Fabric::bytes_delivered() const { return impl_->bytes_delivered; }
 uint64_t Fabric::resets() const { return impl_->resets; }
 uint64_t Fabric::corruptions() const { return impl_->corruptions; }

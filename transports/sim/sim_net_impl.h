@@ -22,6 +22,11 @@ struct Fabric::Impl {
   std::map<Key, SimNet::Impl*> listeners;  // by address:port
   std::set<Key> cuts;
   std::vector<SimNet::Impl*> nets;
+  struct Card {
+    uint64_t rate_bytes_per_s = 0;
+    Instant free_at{};
+  };
+  std::map<std::string, Card> cards;
   stream::StreamId next_id = 1;
   uint64_t bytes_delivered = 0;
   uint64_t resets = 0;
@@ -56,10 +61,11 @@ struct SimNet::Impl final : public NodePart, public Actor {
   bool paused = false;
   bool dead = false;  // its node crashed
   Instant deadline = never;
-  Instant way_out_free_at{};
+  Instant way_out_free_at{};  // without a card
 
   void push(stream::StreamEvent event);
   void push_later(stream::StreamId id, stream::StreamEventType type);
+  [[nodiscard]] Instant leaves(size_t bytes, const LinkOptions& link);  // what is sent now; the way out is taken until then
   void forget(stream::StreamId id);
   void close(stream::StreamId id);
   void on_crash() override;

@@ -76,6 +76,7 @@ struct End {
   bool connected = false;
   bool broken = false;  // a reset arrived
   bool silent = false;  // its node crashed and tells nobody
+  bool loose = false;   // on its way from one SimNet to another
   bool lends = false;   // its user knows the peer to be elsewhere: lent memory goes by reference
 };
 

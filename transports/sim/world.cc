@@ -36,6 +36,9 @@ struct Node {
   Instant turn_at = never;
   uint64_t turn_ticket = 0;
   bool turning = false;
+  ProcessorOptions processor;
+  Instant busy_until = Instant::min();
+  Duration worked{};
 };
 
 uint64_t mix(uint64_t hash, uint64_t value) {
@@ -87,6 +90,13 @@ struct World::Impl {
     push(std::move(event));
   }
 
+  void work(NodeId id, Duration time) {
+    if (time <= Duration(0)) return;
+    Node& n = node(id);
+    n.busy_until = std::max(n.busy_until, now) + time;
+    n.worked += time;
+  }
+
   void wake(NodeId id) {
     if (!node(id).alive) return;
     plan_turn(id, now + random.between(Duration(1), options.turn_delay_max));
@@ -96,6 +106,7 @@ struct World::Impl {
     Node& n = node(id);
     n.turn_at = never;
     n.turning = true;
+    work(id, n.processor.turn);
     for (size_t i = 0; i < n.actors.size(); ++i) {  // by index: a turn may add and remove actors
       if (n.actors[i] != nullptr) n.actors[i]->turn(now);
     }
@@ -119,6 +130,11 @@ struct World::Impl {
       const Node& n = node(event.node);
       if (!n.alive || n.incarnation != event.incarnation) return false;
       if (event.turn_ticket != 0 && (event.turn_ticket != n.turn_ticket || n.turn_at != event.when)) return false;
+      if (event.turn_ticket != 0 && n.busy_until > event.when) {
+        node(event.node).turn_at = never;
+        plan_turn(event.node, n.busy_until);
+        return false;
+      }
     }
     now = event.when;
     ++events;
@@ -170,6 +186,7 @@ void World::restart(NodeId node) {
   CHECK(!n.alive);
   n.alive = true;
   ++n.incarnation;
+  n.busy_until = Instant::min();
   trace("restart", node, n.incarnation);
 }
 
@@ -188,6 +205,16 @@ void World::at_node(NodeId node, Instant when, std::function<void()> action) {
   event.action = std::move(action);
   impl_->push(std::move(event));
 }
+
+void World::set_processor(NodeId node, const ProcessorOptions& options) { impl_->node(node).processor = options; }
+void World::call(NodeId node, uint64_t bytes) {
+  const ProcessorOptions& processor = impl_->node(node).processor;
+  const auto share = static_cast<int64_t>(static_cast<uint64_t>(processor.per_mib.count()) * bytes >> 20);
+  impl_->work(node, processor.call + Duration(share));
+}
+void World::work(NodeId node, Duration time) { impl_->work(node, time); }
+Instant World::free_at(NodeId node) const { return std::max(impl_->node(node).busy_until, impl_->now); }
+Duration World::worked(NodeId node) const { return impl_->node(node).worked; }
 
 void World::wake(NodeId node) { impl_->wake(node); }
 void World::look(NodeId node) { impl_->look(node); }

@@ -45,6 +45,15 @@ struct WorldOptions {
   uint64_t wall_start_ns = 1'750'000'000'000'000'000u;      // time of day at the start (mtimes), ns since 1970
 };
 
+// What a node's processor takes for what a process does on its protocol thread. A turn of the node's actors does what it does at
+// one instant; then the processor is busy for as long as that takes, what was sent leaves when it is done, and so does the next
+// turn begin. All zero: nothing takes any time.
+struct ProcessorOptions {
+  Duration turn{};     // a turn, whatever it does
+  Duration call{};     // a call to the node's network, as a system call
+  Duration per_mib{};  // of what such calls move
+};
+
 inline constexpr size_t violations_kept_max = 100;
 
 enum class RunEnd : uint8_t { reached, deadline, idle, too_many_events };
@@ -72,6 +81,12 @@ class World {
   void at(Instant when, std::function<void()> action);
   // An event of a node: dropped when the node crashes before it; its actors are turned after it.
   void at_node(NodeId node, Instant when, std::function<void()> action);
+  void set_processor(NodeId node, const ProcessorOptions& options);
+  void call(NodeId node, uint64_t bytes);            // of a part of the node
+  void work(NodeId node, Duration time);             // its processor is busy for so much longer
+  [[nodiscard]] Instant free_at(NodeId node) const;  // when it has done what it does; now, if it does nothing
+  [[nodiscard]] Duration worked(NodeId node) const;  // so far
+
   void wake(NodeId node);  // turn its actors soon
   void look(NodeId node);  // at its actors' deadlines: one may have come nearer outside of a turn
 

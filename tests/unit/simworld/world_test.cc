@@ -171,3 +171,23 @@ TEST_CASE("random__seeds__give_the_known_numbers_and_stay_in_bounds") {
   CHECK_FALSE(a.chance(0));
   CHECK(a.chance(1));
 }
+
+TEST_CASE("world__a_processor__the_next_turn_begins_when_it_has_done_its_work") {
+  World world(3);
+  const NodeId node = world.add_node("a");
+  world.set_processor(node, {3us, 2us, 1ms});
+  CountingActor actor;
+  Instant free_at{};
+  actor.on_turn = [&](Instant) {
+    world.call(node, 1u << 20);
+    free_at = world.free_at(node);
+    world.wake(node);
+  };
+  world.add_actor(node, &actor);
+  world.run_until([&] { return actor.turns.size() == 2; }, after(world.now(), 1s));
+  REQUIRE(actor.turns.size() == 2);
+  CHECK(actor.turns[1] - actor.turns[0] == 3us + 2us + 1ms);
+  CHECK(free_at - actor.turns[1] == 3us + 2us + 1ms);
+  CHECK(world.worked(node) == 2 * (3us + 2us + 1ms));
+  world.remove_actor(node, &actor);
+}
