@@ -143,7 +143,7 @@ cmd_test() {
   CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-100} setsid nice -n 19 ctest --test-dir build/release -L sim --output-on-failure -j "$jobs" >"$seeds_log" 2>&1 &
   seeds=$!
   trap 'kill -- -"$seeds" 2>/dev/null || true; rm -f "$seeds_log"' EXIT
-  python3 tests/e2e/run.py || failed=1
+  python3 tests/e2e/run.py --jobs "$jobs" || failed=1
   python3 tests/differential/run.py --seeds "${CCIXFER_DIFFERENTIAL_SEEDS:-1000}" || failed=1
   wait "$seeds" || failed=1
   cat "$seeds_log"

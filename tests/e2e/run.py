@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""End-to-end tests: real processes in network namespaces. run.py [NAME-PART...] runs those whose name contains a part.
+"""End-to-end tests: real processes in network namespaces. run.py [--jobs N] [NAME-PART...] runs those whose name contains a part.
 
-Each test_*.py beside this file gives functions named test_<situation>__<expectation>.
+Each test_*.py beside this file gives functions named test_<situation>__<expectation>. With --jobs, N runners, each in namespaces of
+its own, take the tests in turns.
 """
+import argparse
 import importlib
+import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 
@@ -22,15 +27,67 @@ def too_long(*_):
     raise RuntimeError(f"did not end within {LIMIT_S} s")
 
 
+class Turns:
+    """Which tests are this runner's: all, or, of several runners, those whose name it is the first to write down here."""
+
+    def __init__(self, directory):
+        self.directory = directory and pathlib.Path(directory)
+
+    def is_mine(self, name):
+        if self.directory is None:
+            return True
+        try:
+            (self.directory / name).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def note(self, passed, failed):
+        if self.directory is not None:
+            (self.directory / f"{os.environ['CCIXFER_E2E_RUNNER']}.json").write_text(json.dumps([passed, failed]))
+
+
+def verdict(passed, failed):
+    print(f"e2e: {passed} passed, {failed} failed")
+    if passed + failed == 0:
+        print("no test ran")
+        return 1
+    return 1 if failed else 0
+
+
+def run_side_by_side(jobs, wanted):
+    with tempfile.TemporaryDirectory(prefix="ccixfer-e2e-") as directory:
+        runners = [subprocess.Popen([sys.executable, __file__, *wanted],
+                                    env=dict(os.environ, CCIXFER_E2E_TURNS=directory, CCIXFER_E2E_RUNNER=str(number)))
+                   for number in range(jobs)]
+        for runner in runners:
+            runner.wait()
+        passed = failed = 0
+        for number in range(jobs):
+            result = pathlib.Path(directory, f"{number}.json")
+            of_runner = json.loads(result.read_text()) if result.exists() else [0, 1]
+            if not result.exists():
+                print(f"FAILED a runner ended before its tests did, with {runners[number].returncode}")
+            passed, failed = passed + of_runner[0], failed + of_runner[1]
+        return verdict(passed, failed)
+
+
 def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--jobs", type=int, default=1)
+    arguments.add_argument("names", nargs="*", metavar="NAME-PART")
+    given = arguments.parse_args()
+    if given.jobs > 1:
+        return run_side_by_side(given.jobs, given.names)
     lab.enter()
     signal.signal(signal.SIGALRM, too_long)
-    wanted = sys.argv[1:]
+    wanted = given.names
+    turns = Turns(os.environ.get("CCIXFER_E2E_TURNS"))
     passed, failed = 0, []
     for path in sorted(pathlib.Path(__file__).parent.glob("test_*.py")):
         module = importlib.import_module(path.stem)
         for name in [n for n in dir(module) if n.startswith("test_")]:
-            if wanted and not any(part in name for part in wanted):
+            if wanted and not any(part in name for part in wanted) or not turns.is_mine(f"{path.stem}.{name}"):
                 continue
             start = time.monotonic()
             signal.alarm(LIMIT_S)
@@ -44,11 +101,10 @@ def main():
                 print(f"FAILED {name}\n    " + words.replace("\n", "\n    "), flush=True)
             finally:
                 signal.alarm(0)
-    print(f"e2e: {passed} passed, {len(failed)} failed")
-    if passed + len(failed) == 0:
-        print("no test ran")
-        return 1
-    return 1 if failed else 0
+    turns.note(passed, len(failed))
+    if turns.directory is not None:
+        return 1 if failed else 0
+    return verdict(passed, len(failed))
 
 
 if __name__ == "__main__":
