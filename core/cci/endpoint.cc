@@ -49,8 +49,9 @@ Result<Connection> Endpoint::connect(std::string_view uri, const ConnectOptions&
   if (options.timeout < Duration::zero()) return fail(ErrorKind::usage, "a connect timeout cannot be negative");
   if (impl_->in_use >= impl_->options.send_operations_max)
     return fail(ErrorKind::network, "too many operations in flight to connect");
+  if (options.ahead && !dials_ahead()) return fail(ErrorKind::usage, "this transport does not dial ahead");
   const Result<ConnectionId> dialled =
-      impl_->transport->dial({uri, options.role, options.attribute, options.data, options.timeout});
+      impl_->transport->dial({uri, options.role, options.attribute, options.data, options.timeout, options.ahead});
   if (!dialled) return dialled;
   ConnectionRecord record;
   record.attribute = options.attribute;
@@ -61,6 +62,15 @@ Result<Connection> Endpoint::connect(std::string_view uri, const ConnectOptions&
   CHECK(fresh);
   ++impl_->in_use;
   return *dialled;
+}
+
+bool Endpoint::dials_ahead() const { return impl_->transport->dials_ahead(); }
+
+Status Endpoint::ask(Connection connection, Bytes data) {
+  const ConnectionRecord* record = impl_->find(connection);
+  if (record == nullptr) return Status::not_found;
+  if (record->state != State::connecting || null_memory(data)) return Status::invalid;
+  return impl_->transport->ask(connection, data);
 }
 
 Status Endpoint::accept(Event& request, uint64_t context) {
@@ -77,6 +87,7 @@ Status Endpoint::accept(Event& request, uint64_t context) {
   record.attribute = request.attribute;
   record.context = context;
   record.hop = request.role == ports::Role::hop;
+  record.max_send_bytes = impl_->transport->max_send_bytes();  // the transport knows what was agreed on
   impl_->connections.insert_or_assign(pending->connection.packed(), record);
   return Status::success;
 }
@@ -195,7 +206,7 @@ void Endpoint::set_context(Connection connection, uint64_t context) {
 
 Status Endpoint::send(Connection connection, std::span<const Bytes> parts, const SendOptions& options) {
   ConnectionRecord* record = nullptr;
-  if (const Status status = impl_->established(connection, record); status != Status::success) return status;
+  if (const Status status = impl_->takes_operations(connection, record); status != Status::success) return status;
   uint64_t total_bytes = 0;
   for (const Bytes part : parts) {
     if (null_memory(part)) return Status::invalid;
@@ -242,7 +253,7 @@ Status Endpoint::Impl::check_rma(const ConnectionRecord& record, const RmaOption
 
 Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_options) {
   ConnectionRecord* record = nullptr;
-  if (const Status status = established(connection, record); status != Status::success) return status;
+  if (const Status status = takes_operations(connection, record); status != Status::success) return status;
   ports::RmaRequest request;
   MutableBytes local;
   if (const Status status = check_rma(*record, rma_options, local, request.local); status != Status::success) return status;

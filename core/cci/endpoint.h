@@ -113,6 +113,7 @@ struct ConnectOptions {
   Duration timeout = forever;
   uint64_t context = 0;  // of the connection, and of the connect event
   uint64_t waiter = 0;
+  bool ahead = false;  // Endpoint::dials_ahead(): the connection is made as far as that needs no data; ask() gives them
 };
 
 struct RmaOptions {
@@ -157,8 +158,13 @@ class Endpoint {
   // Does not block: the end is a `connect` event, unless disconnect() was called before: then there is none. A malformed URI or
   // oversize data is an error at once (ErrorKind::usage). The connection takes no operation before that event.
   [[nodiscard]] Result<Connection> connect(std::string_view uri, const ConnectOptions& options);
+  // Whether its transport can begin a connection before it is known what the peer is asked for (ConnectOptions::ahead; beyond CCI).
+  [[nodiscard]] bool dials_ahead() const;
+  // What such a connection asks for, once. not_found: it has ended, and its `connect` event says why; invalid: as connect().
+  [[nodiscard]] Status ask(Connection connection, Bytes data);
   // Once: the end is an `accept` event. invalid: not a request of this endpoint, or decided already; not_found: the peer has gone.
-  // A request event that is destroyed undecided is rejected.
+  // A request event that is destroyed undecided is rejected. Who accepts need not wait for that event before it sends over the
+  // request's connection: what it sends follows the acceptance (beyond CCI). If the accept fails it ends before the event.
   [[nodiscard]] Status accept(Event& request, uint64_t context);
   [[nodiscard]] Status reject(Event& request, std::string_view reason = {});
   void disconnect(Connection connection);  // operations in flight still end with their events; no `disconnected` event
@@ -192,7 +198,8 @@ class Endpoint {
   [[nodiscard]] static RmaAlignment rma_alignment() { return {}; }
 
   // message_size: larger than max_send_bytes; no_buffers: send_operations_max in flight (an operation counts until its event was
-  // taken), or the transport's bound; not_found: no such connection; again: it is not established yet; invalid: null memory.
+  // taken), or the transport's bound; not_found: no such connection; again: it is not established yet, and if it was accepted
+  // here, its transport takes nothing before it is; invalid: null memory.
   [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, uint64_t context, bool silent = false);
   [[nodiscard]] Status send(Connection connection, Bytes message, uint64_t context, bool silent = false);
   [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, const SendOptions& options);

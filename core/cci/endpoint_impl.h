@@ -73,6 +73,7 @@ struct Endpoint::Impl final : ports::TransportSink {
 
   ConnectionRecord* find(ports::ConnectionId connection);
   Status established(ports::ConnectionId connection, ConnectionRecord*& record);
+  Status takes_operations(ports::ConnectionId connection, ConnectionRecord*& record);  // and from its acceptance on
   Event& queue(EventType type, Status status, ports::ConnectionId connection, uint64_t context);
   uint64_t begin_operation(uint64_t context, bool silent, uint64_t waiter, bool wants_local = false);
   OperationRecord* operation_of(uint64_t token);

@@ -46,6 +46,12 @@ Status Endpoint::Impl::established(ConnectionId connection, ConnectionRecord*& r
   return record->state == State::established ? Status::success : Status::again;
 }
 
+Status Endpoint::Impl::takes_operations(ConnectionId connection, ConnectionRecord*& record) {
+  record = find(connection);
+  if (record == nullptr) return Status::not_found;
+  return record->state == State::connecting ? Status::again : Status::success;
+}
+
 Event& Endpoint::Impl::queue(EventType type, Status status, ConnectionId connection, uint64_t context) {
   Event& event = events.emplace_back();
   event.type = type;

@@ -56,6 +56,8 @@ struct DialRequest {
   Attribute attribute = Attribute::reliable_ordered;
   Bytes data;                  // at most connect_data_bytes_max; copied
   Duration timeout = forever;  // until on_connected
+  // Of a transport that dials_ahead(): all that needs no data is done, and then the connection waits for Transport::ask().
+  bool ahead = false;
 };
 
 struct ConnectionLimits {
@@ -159,6 +161,12 @@ class Transport {
   [[nodiscard]] virtual uint32_t max_send_bytes() const = 0;
 
   [[nodiscard]] virtual Result<ConnectionId> dial(const DialRequest& request) = 0;
+  [[nodiscard]] virtual bool dials_ahead() const { return false; }
+  // Of a dial ahead, once: what the peer is asked. not_found: it has ended; invalid: it was no dial ahead, or the data are too
+  // long.
+  [[nodiscard]] virtual Status ask(ConnectionId dialled, Bytes data) {
+    return static_cast<void>(dialled), static_cast<void>(data), Status::not_implemented;
+  }
   [[nodiscard]] virtual Status accept(ConnectionId request) = 0;
   [[nodiscard]] virtual Status reject(ConnectionId request, std::string_view reason) = 0;
   // Orderly: what was sent before is delivered, then the peer learns of it. No on_disconnected comes for our own call, but every

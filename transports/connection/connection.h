@@ -19,11 +19,12 @@ struct Connection {
   ports::Role role = ports::Role::application;                      // the driver's, of one that was accepted
   ports::Attribute attribute = ports::Attribute::reliable_ordered;  // the driver's, of one that was accepted
   bool dialler = false;
-  bool dead = false;       // the core was told of its end, or told us: its id means nothing any more
-  bool cancelled = false;  // disconnect() before there was a connection, or abort()
-  bool left = false;       // disconnect() of an established one, not yet acted upon
-  bool queued = false;     // in the ready list
-  StepLimit step;          // how long it may stay in this state
+  bool dead = false;        // the core was told of its end, or told us: its id means nothing any more
+  bool cancelled = false;   // disconnect() before there was a connection, or abort()
+  bool left = false;        // disconnect() of an established one, not yet acted upon
+  bool queued = false;      // in the ready list
+  bool asks_later = false;  // dialled ahead, and Engine::ask() has not come yet: the driver says nothing for the application
+  StepLimit step;           // how long it may stay in this state
   Keepalive keepalive;
   Duration round_trip{0};  // the driver's: of the handshake, at the dialler
   Duration send_timeout = forever;

@@ -90,6 +90,8 @@ class Engine {
   // What ports::Transport asks.
   void bind(ports::TransportSink& sink, ports::RmaTarget& target);
   [[nodiscard]] Result<ports::ConnectionId> dial(const ports::DialRequest& request);
+  // Where the driver looks at Connection::asks_later.
+  [[nodiscard]] Status ask(ports::ConnectionId id, Bytes data);
   [[nodiscard]] Status accept(ports::ConnectionId id);
   [[nodiscard]] Status reject(ports::ConnectionId id, std::string_view reason);
   void disconnect(ports::ConnectionId id);

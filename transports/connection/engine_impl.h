@@ -38,6 +38,7 @@ Result<ports::ConnectionId> Engine<D, C>::dial(const ports::DialRequest& request
   c.uri = std::string(request.uri);
   c.role = request.role;
   c.attribute = request.attribute;
+  c.asks_later = request.ahead;
   if (!request.data.empty()) {
     c.connect_data = std::make_unique<std::vector<std::byte>>(request.data.begin(), request.data.end());
   }
@@ -45,6 +46,17 @@ Result<ports::ConnectionId> Engine<D, C>::dial(const ports::DialRequest& request
   c.step.set(request.timeout);
   touch_from_above(c);
   return c.id;
+}
+
+template <typename D, typename C>
+Status Engine<D, C>::ask(ports::ConnectionId id, Bytes data) {
+  C* c = find(id);
+  if (c == nullptr || c->cancelled) return Status::not_found;
+  if (!c->asks_later || data.size() > ports::connect_data_bytes_max) return Status::invalid;
+  c->connect_data = std::make_unique<std::vector<std::byte>>(data.begin(), data.end());
+  c->asks_later = false;
+  touch_from_above(*c);
+  return Status::success;
 }
 
 template <typename D, typename C>

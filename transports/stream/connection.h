@@ -62,6 +62,7 @@ struct Connection final : connection::Connection {
   bool probe_answer_due = false;
   bool bye_queued = false;
   bool lends = false;
+  bool hello_due = false;    // a dialler whose proof is done
   bool served_next = false;  // whose chunk is next, a write of ours or a read of the peer's
   uint32_t burst = 0;        // messages issued since there was none on its way
   Instant hello_at{};        // dialler: it went out; acceptor: the stream came

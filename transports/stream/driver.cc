@@ -170,6 +170,7 @@ void Driver::serve(Connection& c) {
   if (c.readable && c.state != State::dialling && handshake_.has_time_for(c)) reader_.receive(c);
   if (c.keeps_hello() && c.state == State::awaiting_hello) handshake_.move_on(c);
   if (c.state == State::gone || c.state == State::dialling) return;
+  if (c.hello_due) handshake_.ask_if_due(c);
   if (c.served.holds()) c.served.acknowledged(lent_.acknowledged_bytes(c), engine_.target());
   c.rma.start(c.messages.ended());
   engine_.release_fenced(c);

@@ -34,9 +34,14 @@ void Handshake::agree(Connection& c, const wire::Offer& theirs, const wire::Host
 void Handshake::greet(Connection& c) {
   c.readable = true;
   engine_.hello_is_out(c);
-  if (trust_ == nullptr) return say_hello(c);
+  c.hello_due = trust_ == nullptr;
+  if (trust_ == nullptr) return ask_if_due(c);
   c.secured = std::make_unique<Secured>(trust_->handshake(trust::HandshakeSide::dialler));
   if (const Result<void> begun = c.secured->step({}); !begun) handshake_failed(c, begun.error());
+}
+
+void Handshake::ask_if_due(Connection& c) {
+  if (!c.asks_later && std::exchange(c.hello_due, false)) say_hello(c);
 }
 
 void Handshake::say_hello(Connection& c) {
@@ -82,7 +87,8 @@ void Handshake::on_handshake(Connection& c, Bytes header) {
   if (!c.is_sealed() || !c.dialler) return;
   const Result<void> wanted = trust_->admit_acceptor(c.secured->peer(), c.uri);
   if (!wanted) return handshake_failed(c, wanted.error());
-  say_hello(c);
+  c.hello_due = true;
+  ask_if_due(c);
 }
 
 void Handshake::handshake_failed(Connection& c, const Error& error) {
@@ -182,6 +188,7 @@ void Handshake::on_hello(Connection& c, Bytes header) {
 void Handshake::on_hello_reply(Connection& c, Bytes header) {
   const std::optional<wire::HelloReply> reply = wire::decode_hello_reply(header);
   if (!reply || reply->magic != wire::magic) return engine_.violation(c, "not an answer of this protocol");
+  if (c.asks_later || c.hello_due) return engine_.violation(c, "an answer before it was asked");
   // Before its proof the peer has one thing to say, and whoever says it may be anybody: no word of it is repeated.
   if (c.secured != nullptr && !c.secured->is_confirmed()) {
     const bool other_version = reply->status == Status::version;

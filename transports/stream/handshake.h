@@ -23,6 +23,8 @@ class Handshake {
   void set_placement(std::shared_ptr<Placement> placement) { placement_ = std::move(placement); }
   [[nodiscard]] bool has_placement() const { return placement_ != nullptr; }
   void greet(Connection& c);  // the stream to the peer is there
+  // The hello of a dialler is due. One that dialled ahead has nothing to ask yet; its hello goes out when it has.
+  void ask_if_due(Connection& c);
   // Whether the connection may be served now: not if it is in its handshake, and many others were in this turn.
   [[nodiscard]] bool has_time_for(const Connection& c);
   void end_turn() { handshakes_ = 0; }

@@ -20,6 +20,7 @@ void StreamTransport::bind(ports::TransportSink& sink, ports::RmaTarget& target)
 std::string StreamTransport::uri() const { return driver_->net().uri(); }
 uint32_t StreamTransport::max_send_bytes() const { return max_send_offered_bytes; }
 Result<ports::ConnectionId> StreamTransport::dial(const ports::DialRequest& request) { return driver_->engine().dial(request); }
+Status StreamTransport::ask(ports::ConnectionId dialled, Bytes data) { return driver_->engine().ask(dialled, data); }
 Status StreamTransport::accept(ports::ConnectionId request) { return driver_->engine().accept(request); }
 Status StreamTransport::reject(ports::ConnectionId request, std::string_view reason) {
   return driver_->engine().reject(request, reason);

@@ -34,6 +34,8 @@ class StreamTransport final : public ports::Transport {
   [[nodiscard]] std::string uri() const override;
   [[nodiscard]] uint32_t max_send_bytes() const override;
   [[nodiscard]] Result<ports::ConnectionId> dial(const ports::DialRequest& request) override;
+  [[nodiscard]] bool dials_ahead() const override { return true; }
+  [[nodiscard]] Status ask(ports::ConnectionId dialled, Bytes data) override;
   [[nodiscard]] Status accept(ports::ConnectionId request) override;
   [[nodiscard]] Status reject(ports::ConnectionId request, std::string_view reason) override;
   void disconnect(ports::ConnectionId connection) override;

@@ -39,6 +39,17 @@ struct Fixture {
 
 }  // namespace
 
+TEST_CASE("connect__ahead__only_where_the_transport_can") {
+  Fixture f;
+  CHECK_FALSE(f.endpoint->dials_ahead());
+  CHECK_FALSE(f.endpoint->connect("fake://2", {.ahead = true}));
+  CHECK(f.log->dialled.empty());
+  const Result<Connection> connection = f.endpoint->connect("fake://2", {});
+  REQUIRE(connection);
+  CHECK(f.endpoint->ask(*connection, {}) == Status::not_implemented);
+  CHECK(f.endpoint->ask({77, 1}, {}) == Status::not_found);
+}
+
 TEST_CASE("rma__each_option__reaches_the_transport_as_it_was_given") {
   Fixture f;
   const Connection connection = f.connected();

@@ -1,4 +1,5 @@
 // What may be asked of the transport, when, and that each call from above wakes up who waits for it.
+#include "tests/unit/stream/own_trust.h"
 #include "tests/unit/stream/rig.h"
 
 namespace ccixfer::stream::testing {
@@ -113,6 +114,48 @@ TEST_CASE("calls__abort__ends_what_is_in_flight_in_the_next_turn_also_of_one_tha
   CHECK(rig.a.status_of(1) == Status::disconnected);
   CHECK(rig.hub.links[0].ends[0] == nullptr);
   CHECK(rig.b.sink.disconnected.size() == 1);
+}
+
+TEST_CASE("calls__dialled_ahead__the_peer_is_asked_at_once_when_it_is_known_what_for") {
+  const bool proves = GENERATE(false, true);
+  const auto trust = [&] { return proves ? std::make_shared<ccixfer::testing::OwnTrust>() : nullptr; };
+  Rig rig({}, trust(), trust());
+  ports::DialRequest dial;
+  dial.uri = "mem://b";
+  dial.ahead = true;
+  REQUIRE(rig.a.transport->dials_ahead());
+  const ConnectionId id = *rig.a.transport->dial(dial);
+  rig.settle();
+  CHECK(rig.b.sink.requests.empty());
+  CHECK(rig.a.sink.connected.empty());
+  CHECK(rig.a.transport->ask({9, 9}, filled(10, 1)) == Status::not_found);
+  CHECK(rig.a.transport->ask(id, filled(ports::connect_data_bytes_max + 1, 1)) == Status::invalid);
+  REQUIRE(rig.a.transport->ask(id, filled(10, 1)) == Status::success);
+  CHECK(rig.a.transport->ask(id, filled(10, 1)) == Status::invalid);
+  rig.a.transport->turn(rig.now);
+  rig.b.transport->turn(rig.now);
+  REQUIRE(rig.b.sink.requests.size() == 1);  // in one flight: the proof of both ends is done
+  REQUIRE(rig.b.transport->accept(rig.b.sink.requests[0]) == Status::success);
+  rig.settle();
+  REQUIRE(rig.a.sink.connected.size() == 1);
+  CHECK(rig.a.sink.connected[0].status == Status::success);
+  REQUIRE(rig.send(rig.a, id, filled(10, 1), 1) == Status::success);
+  rig.settle();
+  CHECK(rig.b.sink.messages.size() == 1);
+}
+
+TEST_CASE("calls__dialled_ahead_and_left__the_peer_sees_a_dialler_that_said_nothing") {
+  Rig rig;
+  ports::DialRequest dial;
+  dial.uri = "mem://b";
+  dial.ahead = true;
+  const ConnectionId id = *rig.a.transport->dial(dial);
+  rig.settle();
+  rig.a.transport->disconnect(id);
+  CHECK(rig.a.transport->ask(id, {}) == Status::not_found);
+  rig.settle();
+  CHECK(rig.b.sink.requests.empty());
+  CHECK(rig.b.sink.disconnected.empty());
 }
 
 // Nothing is in flight on what is not open yet: it is left as by a disconnect, and the peer has its answer.
