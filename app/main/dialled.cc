@@ -119,6 +119,7 @@ void DialledTransfer::begin_attempt(Instant now) {
   attempt_ = std::make_unique<Attempt>(*this, now);
   const Duration left = plan_.timeout == forever ? forever : plan_.timeout - (now - last_sign_);
   attempt_->dialler.set_lanes(1);
+  attempt_->dialler.expect_lanes(plan_.lanes != 0 ? plan_.lanes : lanes_first_most);
   if (reached_) attempt_->dialler.set_reached();
   const bool others_wait = plan_.uris.size() > 1 && !reached_;
   const Duration patience = std::max(others_wait ? std::min(left, address_patience) : left, Duration(0));
@@ -128,14 +129,12 @@ void DialledTransfer::begin_attempt(Instant now) {
 void DialledTransfer::turn_attempt(Instant now) {
   Attempt& attempt = *attempt_;
   const bool up = !attempt.link.live_lanes().empty();
-  if (up) {
-    reached_ = true;
-    if (!attempt.asked && attempt.link.is_secured()) {
-      attempt.asked = true;
-      if (auto asked = ask_for_session(); !asked) {
-        abort_session(attempt.link, nullptr, {asked.error().kind, "the peer is not the one that we want to reach"});
-        return end_attempt(now, asked.error(), false);
-      }
+  if (up) reached_ = true;
+  if (!attempt.asked && attempt.link.is_secured()) {  // without encryption at once: it travels with the first connection's request
+    attempt.asked = true;
+    if (auto asked = ask_for_session(); !asked) {
+      abort_session(attempt.link, nullptr, {asked.error().kind, "the peer is not the one that we want to reach"});
+      return end_attempt(now, asked.error(), false);
     }
   }
   const bool lost = attempt.lanes_were_up && !up;

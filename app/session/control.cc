@@ -46,6 +46,18 @@ void ControlSender::ended(uint64_t sequence, bool delivered) {
   }
 }
 
+std::vector<std::vector<std::byte>> ControlSender::early(size_t bytes_max) const {
+  std::vector<std::vector<std::byte>> first;
+  if (first_ != 1) return first;
+  for (size_t i = 0; i < queue_.size(); ++i) {
+    const size_t bytes = early_overhead_bytes + queue_[i].bytes.size();
+    if (queue_[i].state != State::waiting || bytes > bytes_max) break;
+    bytes_max -= bytes;
+    first.push_back(queue_[i].bytes);
+  }
+  return first;
+}
+
 size_t ControlSender::room() const {
   return queue_.size() >= control_messages_queued_max ? 0 : control_messages_queued_max - queue_.size();
 }

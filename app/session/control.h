@@ -20,6 +20,8 @@ namespace ccixfer::session {
 
 class LinkSeal;
 
+inline constexpr size_t early_overhead_bytes = 2;  // of each message in a Hello
+
 class ControlSender {
  public:
   struct Outgoing {
@@ -31,6 +33,8 @@ class ControlSender {
   [[nodiscard]] std::optional<Outgoing> next() const;  // the lowest one within the window that is not under way
   void sent(uint64_t sequence);                        // it is under way now
   void ended(uint64_t sequence, bool delivered);       // its send ended; unknown numbers are ignored
+  // The first messages as far as they fit, if none is under way yet: what is sent of them now goes again when it is its turn.
+  [[nodiscard]] std::vector<std::vector<std::byte>> early(size_t bytes_max) const;
   [[nodiscard]] size_t room() const;
   [[nodiscard]] bool all_delivered() const { return queue_.empty(); }
   [[nodiscard]] uint64_t posted() const { return first_ + queue_.size() - 1; }             // the last number

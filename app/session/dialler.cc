@@ -20,7 +20,9 @@ constexpr Duration pause_first = std::chrono::milliseconds(50);
 constexpr Duration pause_max = std::chrono::seconds(5);
 constexpr Duration attempt_timeout = std::chrono::seconds(10);
 constexpr Duration patience_default = std::chrono::seconds(60);
-constexpr Duration settled_after = std::chrono::seconds(5);  // a lane that lived so long starts again from the first pause
+constexpr Duration spares_after = std::chrono::milliseconds(10);  // that the first connection takes: the others then need as long
+constexpr Duration spares_kept = std::chrono::seconds(3);         // for a session that has to wait for its turn they are no use
+constexpr Duration settled_after = std::chrono::seconds(5);       // a lane that lived so long starts again from the first pause
 
 struct AttemptFailure {
   Error error;
@@ -85,6 +87,12 @@ struct LaneDial {
   Duration pause = pause_first;
 };
 
+// A connection that was dialled ahead, for any lane.
+struct Spare {
+  uint64_t context = 0;
+  cci::Connection connection;
+};
+
 }  // namespace
 
 struct Dialler::Impl {
@@ -99,6 +107,9 @@ struct Dialler::Impl {
   uint32_t attempts = 0;
   Duration patience = patience_default;
   std::vector<LaneDial> lanes = std::vector<LaneDial>(1);
+  size_t spares_wanted = 0;
+  Instant spares_at = never;  // when to dial them; behind that, until when they are kept
+  std::vector<Spare> spares;
   Instant now{};
   Instant laneless_since = never;  // patience runs from here; never: not yet turned, or a lane is up
   bool opened_once = false;        // a lane was up
@@ -133,7 +144,31 @@ struct Dialler::Impl {
     lane.pause = std::min(lane.pause * 2, pause_max);
   }
 
+  // Once the first lane's own dial shows that it is of use.
+  void turn_spares() {
+    if (link.session() != 0) return drop_spares();  // the lanes that wanted one have it
+    if (now < spares_at) return;
+    if (!lanes[0].dialling || !spares.empty()) return drop_spares();
+    spares_at = after(now, spares_kept);
+    while (spares.size() < spares_wanted) {
+      const uint64_t context = (uint64_t{id} << 32) | ++attempts;
+      cci::ConnectOptions options;
+      options.timeout = attempt_timeout;
+      options.context = context;
+      options.ahead = true;
+      const Result<cci::Connection> connection = endpoint.connect(uri, options);
+      if (!connection) return;  // the dial of the lane will tell
+      spares.push_back({context, *connection});
+    }
+  }
+
+  void drop_spares() {
+    spares_at = never;
+    for (const Spare& spare : std::exchange(spares, {})) endpoint.disconnect(spare.connection);
+  }
+
   void stop() {
+    drop_spares();
     for (LaneDial& lane : lanes) {
       if (std::exchange(lane.dialling, false)) endpoint.disconnect(lane.connection);
     }
@@ -149,6 +184,7 @@ struct Dialler::Impl {
     last_error = cause.error;
     refused = cause.by_acceptor;
     log(LogLevel::info, "dial: {}", cause.error.message);
+    if (&lane == &lanes.front()) drop_spares();
     if (cause.session_lost) {
       session_lost = true;
       stop();
@@ -167,8 +203,18 @@ struct Dialler::Impl {
     hello.lane = static_cast<uint16_t>(index);
     hello.moves = must_move(index);
     link.prove(hello);
+    link.add_early(hello);
     lane.number = hello.dial;
     const std::vector<std::byte> data = encode(hello);
+    while (index > 0 && !spares.empty()) {
+      const Spare spare = spares.back();
+      spares.pop_back();
+      if (endpoint.ask(spare.connection, data) != Status::success) continue;  // it has ended
+      lane.context = spare.context;
+      lane.connection = spare.connection;
+      lane.dialling = true;
+      return;
+    }
     lane.context = (uint64_t{id} << 32) | ++attempts;
     cci::ConnectOptions options;
     options.data = data;
@@ -181,6 +227,7 @@ struct Dialler::Impl {
     }
     lane.connection = *connection;
     lane.dialling = true;
+    if (index == 0 && link.session() == 0 && spares_wanted > 0) spares_at = after(now, spares_after);
   }
 
   // What became of a lane since the last turn.
@@ -230,6 +277,10 @@ void Dialler::set_lanes(uint16_t lanes) {
   impl_->lanes.resize(count);
 }
 
+void Dialler::expect_lanes(uint16_t lanes) {
+  impl_->spares_wanted = impl_->endpoint.dials_ahead() ? std::clamp<size_t>(lanes, 1, lanes_max) - 1 : 0;
+}
+
 void Dialler::set_patience(Duration patience) { impl_->patience = patience; }
 void Dialler::set_reached() { impl_->reached = true; }
 
@@ -244,13 +295,21 @@ void Dialler::turn(Instant now) {
   for (size_t i = 0; i < impl.wanted() && !impl.over(); ++i) {
     if (impl.wants_dial(i) && now >= impl.lanes[i].next_attempt) impl.dial(i);
   }
+  if (impl.spares_at != never && !impl.over()) impl.turn_spares();
 }
 
 bool Dialler::handle_connect(cci::Event& event) {
   Impl& impl = *impl_;
   const auto lane = std::find_if(impl.lanes.begin(), impl.lanes.end(),
                                  [&](const LaneDial& l) { return l.dialling && l.context == event.context; });
-  if (lane == impl.lanes.end()) return false;
+  if (lane == impl.lanes.end()) {
+    const auto spare =
+        std::find_if(impl.spares.begin(), impl.spares.end(), [&](const Spare& s) { return s.context == event.context; });
+    if (spare == impl.spares.end()) return false;
+    if (event.status == Status::success) impl.endpoint.disconnect(event.connection);  // nothing was asked of whoever accepts that
+    impl.spares.erase(spare);
+    return true;
+  }
   lane->dialling = false;
   if (event.status != Status::success) {
     impl.attempt_failed(*lane, judge(event.status, impl.uri, event.reason, impl.reached || impl.opened_once));
@@ -277,7 +336,7 @@ Instant Dialler::next_deadline() const {
     const bool lost_just_now = impl.lanes[i].was_up && impl.idle(i);
     if (impl.wants_dial(i)) deadline = std::min(deadline, lost_just_now ? impl.now : impl.lanes[i].next_attempt);
   }
-  return deadline;
+  return std::min(deadline, impl.spares_at);
 }
 
 const Error* Dialler::failure() const { return impl_->failure ? &*impl_->failure : nullptr; }

@@ -31,6 +31,9 @@ class Dialler {
   Dialler(cci::Endpoint& endpoint, Link& link, std::string uri, uint64_t seed);
   ~Dialler();
   void set_lanes(uint16_t lanes);  // lane 0 comes first, the others after Opened
+  // So many lanes will most likely be wanted. Where the first one shows that the path is long (spares_after), connections for the
+  // others are dialled ahead meanwhile, where the transport can. Those that are not used in time are closed.
+  void expect_lanes(uint16_t lanes);
   void set_patience(Duration patience);
   void set_reached();         // an earlier session of the same transfer had a lane
   void set_now(Instant now);  // from the Hub, as Link's

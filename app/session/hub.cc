@@ -26,10 +26,8 @@ constexpr uint64_t accept_context_base = uint64_t{1} << 63;
 
 struct Hub::Impl final : LaneRegistry {
   struct PendingAccept {
-    Link* link = nullptr;  // nullptr: it went meanwhile
-    LaneIndex lane = 0;
-    bool moves = false;
-    uint64_t dial = 0;
+    Link* link = nullptr;
+    cci::Connection connection;
     bool first = false;  // of a new session: if it fails the session is over before it began
   };
 
@@ -48,17 +46,18 @@ struct Hub::Impl final : LaneRegistry {
   Instant now{};  // of the turn that is under way
 
   void connection_added(Link& link, cci::Connection connection) override { by_connection[connection.packed()] = &link; }
-  void connection_removed(cci::Connection connection) override { by_connection.erase(connection.packed()); }
+  // Of one that its Link has left before its acceptance ended, the endpoint tells nothing more.
+  void connection_removed(cci::Connection connection) override {
+    by_connection.erase(connection.packed());
+    std::erase_if(accepting, [connection](const auto& item) { return item.second.connection == connection; });
+  }
   void link_destroyed(Link& link) override { forget(link); }
 
   void forget(Link& link) {
     const auto is_link = [&link](const auto& item) { return item.second == &link; };
     std::erase_if(links, is_link);
     std::erase_if(by_connection, is_link);
-    for (auto& [context, pending] : accepting) {
-      static_cast<void>(context);
-      if (pending.link == &link) pending.link = nullptr;
-    }
+    std::erase_if(accepting, [&link](const auto& item) { return item.second.link == &link; });
   }
 
   [[nodiscard]] bool knows(const Link& link) const {
@@ -118,7 +117,7 @@ struct Hub::Impl final : LaneRegistry {
       counters.add(Counter::session_rejected);
       return refuse(request, format_refusal({ErrorKind::protocol, "not a session's kind of connection"}));
     }
-    const Result<Hello> hello = decode_hello(request.data());
+    Result<Hello> hello = decode_hello(request.data());
     if (!hello) {
       counters.add(Counter::session_rejected);
       return refuse(request, format_refusal(hello.error()));
@@ -127,12 +126,13 @@ struct Hub::Impl final : LaneRegistry {
     if (accepting.size() >= accepts_pending_max) {
       return refuse(request, format_refusal({ErrorKind::network, "busy: too many connections at once"}));
     }
+    const auto early = std::exchange(hello->early, {});
     const Result<Link*> link = find_link(*hello);
     if (!link) {
       return refuse(request, link.error().message == refusal_unknown_session ? std::string(refusal_unknown_session)
                                                                              : format_refusal(link.error()));
     }
-    accept(request, **link, *hello);
+    accept(request, **link, *hello, early);
   }
 
   Result<Link*> find_link(const Hello& hello) {
@@ -157,13 +157,18 @@ struct Hub::Impl final : LaneRegistry {
     return link;
   }
 
-  void accept(cci::Event& request, Link& link, const Hello& hello) {
+  // The lane is up at once: what is sent on it follows the acceptance, and need not wait until the dialler has heard of that. A
+  // session that nothing was asked of yet is over when its first connection fails, and so is one of a stranger.
+  void accept(cci::Event& request, Link& link, const Hello& hello, const std::vector<std::vector<std::byte>>& early) {
     add(link);
-    const bool first = hello.session == 0;
+    const bool first = hello.session == 0 && (hello.sealed || early.empty());
     const uint64_t context = next_accept++;
     if (endpoint.accept(request, context) == Status::success) {
-      accepting.emplace(context, PendingAccept{&link, hello.lane, hello.moves, hello.dial, first});
-    } else if (first) {
+      accepting.emplace(context, PendingAccept{&link, request.connection, first});
+      link.add_lane(hello.lane, request.connection, hello.moves, hello.dial);
+      if (!by_connection.contains(request.connection.packed())) accepting.erase(context);  // it had failed, and took no lane
+      link.take_early(request.connection, early);
+    } else if (hello.session == 0) {
       link.fail({ErrorKind::network, "the peer went before the session began"});
     }
   }
@@ -173,10 +178,9 @@ struct Hub::Impl final : LaneRegistry {
     if (it == accepting.end()) return;
     const PendingAccept pending = it->second;
     accepting.erase(it);
-    if (event.status == Status::success) {
-      if (pending.link == nullptr) return endpoint.disconnect(event.connection);
-      pending.link->add_lane(pending.lane, event.connection, pending.moves, pending.dial);
-    } else if (pending.link != nullptr && pending.first && pending.link->live_lanes().empty()) {
+    if (event.status == Status::success) return;
+    pending.link->lane_failed(pending.connection);
+    if (pending.first && pending.link->live_lanes().empty()) {
       pending.link->fail({ErrorKind::network, "the peer went before the session began"});
     }
   }

@@ -34,6 +34,7 @@ inline constexpr uint32_t unlisted_named_max = 32;        // the others are only
 inline constexpr uint32_t unlisted_path_bytes_max = 640;
 inline constexpr uint32_t unlisted_reason_bytes_max = 200;
 inline constexpr uint32_t reject_reason_bytes_max = 200;
+inline constexpr uint32_t hello_early_bytes_max = 960;  // of first words in connect data, which has 1,024 bytes at most
 inline constexpr uint16_t session_version = 3;
 
 }  // namespace ccixfer::session

@@ -337,14 +337,6 @@ struct Link::Impl {
       fail(Error{ErrorKind::timeout, fmt::format("no connection to the peer for {} s", seconds)});
     }
   }
-
-  void tell(Notice& notice) {
-    if (const auto* up = std::get_if<LaneUp>(&notice)) return handler.on_lane_up(up->lane);
-    if (const auto* down = std::get_if<LaneDown>(&notice)) return handler.on_lane_down(down->lane);
-    if (const auto* message = std::get_if<LaneMessage>(&notice)) return handler.on_lane_message(message->lane, message->message);
-    if (const auto* message = std::get_if<Message>(&notice)) return handler.on_message(*message);
-    if (const auto* put = std::get_if<PutEnded>(&notice)) return handler.on_put(put->lane, put->context, put->status);
-  }
 };
 
 Link::Link(cci::Endpoint& endpoint, const Hello& hello, LinkHandler& handler)
@@ -375,6 +367,16 @@ const SessionKeys* Link::keys() const { return impl_->seal && impl_->seal->is_do
 const trust::ProvedPeer* Link::proved() const { return impl_->seal && impl_->seal->is_done() ? &impl_->seal->peer() : nullptr; }
 void Link::prove(Hello& hello) {
   if (impl_->seal && hello.session != 0) impl_->seal->prove(hello);
+}
+void Link::add_early(Hello& hello) {
+  if (hello.session != 0) return;
+  if (impl_->seal) impl_->post_all(impl_->seal->start(impl_->dialled));
+  hello.early = impl_->sender.early(hello_early_bytes_max);
+}
+void Link::take_early(cci::Connection connection, const std::vector<std::vector<std::byte>>& early) {
+  for (const std::vector<std::byte>& message : early) {
+    if (Lane* lane = impl_->find(connection)) impl_->receive(*lane, message);
+  }
 }
 bool Link::admits(const Hello& hello) { return !impl_->seal || impl_->seal->admits(hello); }
 
@@ -442,6 +444,12 @@ void Link::handle(cci::Event&& event) {
   }
 }
 
+void Link::lane_failed(cci::Connection connection) {
+  if (impl_->find(connection) == nullptr) return;
+  impl_->finish(connection.packed());
+  impl_->pump();
+}
+
 void Link::post(const Message& message) {
   CHECK(!is_lane_message(message));
   if (impl_->failure) return;
@@ -477,21 +485,13 @@ Status Link::put(LaneIndex index, const ports::Handle& local, uint64_t local_off
   const uint64_t id = impl.next_operation;
   // (source, operation) names the put at the mailbox: the key is random per lane session, operations are never numbered twice.
   const std::array<uint64_t, 3> incarnation{impl.session, index, key};
-  cci::RmaOptions options;
-  options.write = true;
+  cci::RmaOptions options = put_options(mailbox, key, epoch, length_bytes);
   options.local = local;
   options.local_offset_bytes = local_offset_bytes;
-  options.remote.handle.kind = ports::HandleKind::mailbox;
-  options.remote.handle.number = mailbox;
-  options.remote.handle.key = key;
   options.remote.put.source =
       xxh3_64(std::as_bytes(std::span(incarnation)), xxh3_64(std::as_bytes(std::span(impl.hello.transfer))));
   options.remote.put.operation = id;
-  options.remote.put.epoch = epoch;
-  options.buffer_is_posted = true;  // puts go as credit allows
   options.source_is_file = source_is_file;
-  options.remote.put.total_bytes = length_bytes;
-  options.length_bytes = length_bytes;
   options.context = id;
   const Status status = impl.endpoint.rma(lane->connection, options);
   if (status != Status::success) return status;
@@ -570,7 +570,7 @@ void Link::turn(Instant now) {
   while (!impl.notices.empty()) {
     Notice notice = std::move(impl.notices.front());
     impl.notices.drop_front();
-    impl.tell(notice);
+    tell(impl.handler, notice);
   }
   if (impl.failure && impl.lanes.empty()) {
     impl.ended = true;

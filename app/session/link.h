@@ -63,6 +63,10 @@ class Link {
   // Of a Hello for a further connection. Dialler: adds the proof. Acceptor: whether it is proved, and not an old one.
   void prove(Hello& hello);
   [[nodiscard]] bool admits(const Hello& hello);
+  // Of a Hello that asks for a new session. Dialler: adds what is to be said first, as far as there is room. Acceptor: takes it, as
+  // if it had come over that lane.
+  void add_early(Hello& hello);
+  void take_early(cci::Connection connection, const std::vector<std::vector<std::byte>>& early);
 
   void set_session(uint64_t session);  // dialler: from Opened; acceptor: its own choice
   [[nodiscard]] uint64_t session() const;
@@ -79,6 +83,8 @@ class Link {
   // `moves`: see must_move, as the peer says. `dial`: Hello::dial of the connection.
   void add_lane(LaneIndex lane, cci::Connection connection, bool moves = false, uint64_t dial = 0);
   void handle(cci::Event&& event);
+  // From the Hub: a connection that was accepted, and is a lane, ended before its dialler had confirmed it.
+  void lane_failed(cci::Connection connection);
 
   // Posts a session message. At most control_messages_queued_max wait, so ask control_queue_room()
   // before a long list. A post beyond that and beyond a small reserve for Abort and End ends the

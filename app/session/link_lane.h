@@ -41,6 +41,19 @@ struct Operation {
   uint64_t context = 0;  // put: the user's; control: the sequence
 };
 
+inline cci::RmaOptions put_options(uint64_t mailbox, uint64_t key, uint64_t epoch, uint64_t length_bytes) {
+  cci::RmaOptions options;
+  options.write = true;
+  options.remote.handle.kind = ports::HandleKind::mailbox;
+  options.remote.handle.number = mailbox;
+  options.remote.handle.key = key;
+  options.remote.put.epoch = epoch;
+  options.remote.put.total_bytes = length_bytes;
+  options.length_bytes = length_bytes;
+  options.buffer_is_posted = true;  // puts go as credit allows
+  return options;
+}
+
 // What the handler is to be told, in order.
 struct LaneUp {
   LaneIndex lane;
@@ -58,5 +71,13 @@ struct PutEnded {
   Status status;
 };
 using Notice = std::variant<LaneUp, LaneDown, LaneMessage, Message, PutEnded>;
+
+inline void tell(LinkHandler& handler, const Notice& notice) {
+  if (const auto* up = std::get_if<LaneUp>(&notice)) return handler.on_lane_up(up->lane);
+  if (const auto* down = std::get_if<LaneDown>(&notice)) return handler.on_lane_down(down->lane);
+  if (const auto* message = std::get_if<LaneMessage>(&notice)) return handler.on_lane_message(message->lane, message->message);
+  if (const auto* message = std::get_if<Message>(&notice)) return handler.on_message(*message);
+  if (const auto* put = std::get_if<PutEnded>(&notice)) return handler.on_put(put->lane, put->context, put->status);
+}
 
 }  // namespace ccixfer::session

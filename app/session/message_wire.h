@@ -33,6 +33,7 @@ inline constexpr uint8_t hello_flag_sealed = 1;
 inline constexpr uint8_t hello_flag_moves = 2;
 inline constexpr uint16_t hello_tlv_proof = 0x8000 | 1;  // dial u64, proof 32 bytes; whoever does not know it cannot judge the lane
 inline constexpr size_t hello_proof_bytes = 32;
+inline constexpr uint16_t hello_tlv_early = 2;  // of each message: length u16, and its bytes
 
 // A file has fewer pieces than that, whatever its size: no sum of piece numbers wraps.
 inline constexpr uint64_t pieces_per_file_max = (~uint64_t{0} / piece_bytes) + 1;

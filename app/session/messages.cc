@@ -244,6 +244,15 @@ std::vector<std::byte> encode(const Hello& hello) {
     wire::Writer& value = tlvs.begin(hello_tlv_proof, sizeof(hello.dial) + hello_proof_bytes);
     value.u64(hello.dial);
     value.bytes(std::as_bytes(std::span(hello.proof)));
+  } else if (!hello.early.empty()) {
+    CHECK(hello.session == 0);
+    size_t value_bytes = 0;
+    for (const std::vector<std::byte>& message : hello.early) value_bytes += 2 + message.size();
+    CHECK(value_bytes <= hello_early_bytes_max);
+    out.u16(static_cast<uint16_t>(tlv_head_bytes + value_bytes));
+    TlvWriter tlvs(out);
+    wire::Writer& value = tlvs.begin(hello_tlv_early, value_bytes);
+    for (const std::vector<std::byte>& message : hello.early) value.bytes16(message);
   } else {
     out.u16(0);  // no TLVs
   }

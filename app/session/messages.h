@@ -25,8 +25,8 @@ using TransferId = std::array<uint8_t, 16>;  // random, chosen by the dialler, s
 
 enum class Direction : uint8_t { push = 0, pull = 1 };
 
-// Connect data of every lane. Behind the fixed part stand TLVs (tlv.h). One is defined: the proof of a
-// later connection of a sealed session.
+// Connect data of every lane. Behind the fixed part stand TLVs (tlv.h). Two are defined: the proof of a
+// later connection of a sealed session, and the first words of a new one.
 struct Hello {
   Direction direction = Direction::push;
   TransferId transfer{};
@@ -38,6 +38,10 @@ struct Hello {
   uint64_t dial = 0;
   std::array<uint8_t, 32> proof{};
   bool moves = false;  // the path of this lane is going: the puts of its old connection may end there
+  // Of a new session: its first session messages as they are sent, so that they need not wait until the connection is accepted.
+  // They come over the lane as well: whoever knows nothing of this field misses nothing. At most hello_early_bytes_max with two
+  // bytes for each.
+  std::vector<std::vector<std::byte>> early{};
 };
 
 // Options of a transfer that both ends must know. Bits of Open::options.

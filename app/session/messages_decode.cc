@@ -237,13 +237,23 @@ void copy_bytes(Bytes from, std::span<uint8_t> to) {
   std::transform(from.begin(), from.end(), to.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });
 }
 
-// The value of a hello's one TLV.
 void read_proof(wire::Reader& hello_in, Bytes value, Hello& hello) {
   wire::Reader in(value);
   hello.dial = in.u64();
   const Bytes proof = in.bytes(hello.proof.size());
   hello_in.require(in.done() && hello.dial != 0 && hello.sealed && hello.session != 0);
   if (in.done()) copy_bytes(proof, hello.proof);
+}
+
+void read_early(wire::Reader& hello_in, Bytes value, Hello& hello) {
+  wire::Reader in(value);
+  hello_in.require(hello.session == 0 && !value.empty() && value.size() <= hello_early_bytes_max);
+  while (in.ok() && in.remaining() > 0) {
+    const Bytes message = in.bytes16();
+    in.require(!message.empty());
+    hello.early.emplace_back(message.begin(), message.end());
+  }
+  hello_in.require(in.done());
 }
 
 // Makes `message` the alternative with that index and reads it; false: no such alternative.
@@ -299,6 +309,8 @@ Result<Hello> decode_hello(Bytes bytes) {
   while (const std::optional<Tlv> tlv = tlvs.next()) {
     if (tlv->type == hello_tlv_proof) {
       read_proof(in, tlv->value, hello);
+    } else if (tlv->type == hello_tlv_early) {
+      read_early(in, tlv->value, hello);
     } else {
       tlvs.skip(*tlv);
     }

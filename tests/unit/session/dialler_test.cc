@@ -7,6 +7,7 @@
 using namespace ccixfer;
 using namespace ccixfer::session;
 using namespace ccixfer::session::fake;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -44,6 +45,75 @@ TEST_CASE("dialler__lanes__lane_0_first_and_the_others_once_the_session_has_its_
   CHECK(dials_at_first_lane == std::vector<size_t>{1});
   CHECK(world.net.dials == 4);
   CHECK(world.link->live_lanes() == std::vector<LaneIndex>{0, 1, 2, 3});
+}
+
+// The path is long: by the time at which the session has its number the other connections are there, and only ask.
+TEST_CASE("dialler__the_first_lane_takes_its_time__the_others_are_dialled_ahead_and_used") {
+  World world(4);
+  world.net.dials_ahead = true;
+  world.dialler->expect_lanes(4);
+  world.near.hub->turn(world.now);
+  CHECK(world.net.dials == 1);
+  CHECK(world.near.hub->next_deadline() <= world.now + 10ms);
+  world.now += 10ms;
+  world.near.hub->turn(world.now);
+  CHECK(world.net.dials == 4);
+  CHECK(world.net.dialled_ahead == 3);
+  REQUIRE(world.run_until_up(4));
+  CHECK(world.net.dials == 4);
+  CHECK(world.near.transport->connections() == 4);
+}
+
+TEST_CASE("dialler__the_first_lane_is_quick__nothing_is_dialled_ahead") {
+  World world(4);
+  world.net.dials_ahead = true;
+  world.dialler->expect_lanes(4);
+  REQUIRE(world.run_until_up(4));
+  CHECK(world.net.dialled_ahead == 0);
+}
+
+TEST_CASE("dialler__dialled_ahead_and_not_wanted__is_closed") {
+  World world(1);
+  world.net.dials_ahead = true;
+  world.dialler->expect_lanes(4);
+  world.near.hub->turn(world.now);
+  world.now += 10ms;
+  world.near.hub->turn(world.now);
+  CHECK(world.net.dialled_ahead == 3);
+  SECTION("fewer lanes are wanted") {
+    REQUIRE(world.run_until_up(1));
+    for (int i = 0; i < 5; ++i) world.turn();
+  }
+  SECTION("the session waits for its turn") {
+    world.learns_session = false;
+    REQUIRE(world.run_until_up(1));
+    CHECK(world.near.transport->connections() == 4);
+    world.now += 3s;
+    for (int i = 0; i < 5; ++i) world.turn();
+  }
+  SECTION("they end before they are asked for anything") {
+    world.near.transport->cut_newest();
+    REQUIRE(world.run_until_up(1));
+    for (int i = 0; i < 5; ++i) world.turn();
+  }
+  CHECK(world.near.transport->connections() == 1);
+  CHECK(world.dialler->failure() == nullptr);
+}
+
+TEST_CASE("dialler__the_first_lane_fails__what_was_dialled_ahead_goes_with_it") {
+  World world(4);
+  world.net.dials_ahead = true;
+  world.acceptor->refusal = std::make_unique<Error>(Error{ErrorKind::network, "busy"});
+  world.dialler->expect_lanes(4);
+  world.near.hub->turn(world.now);
+  world.now += 10ms;
+  world.near.hub->turn(world.now);
+  REQUIRE(world.net.dialled_ahead == 3);
+  REQUIRE(world.run([&] { return world.dialler->trouble() != nullptr; }));
+  for (int i = 0; i < 5; ++i) world.near.hub->turn(world.now);
+  CHECK(world.near.transport->connections() == 0);
+  world.acceptor->refusal.reset();
+  REQUIRE(world.run_until_up(4));
 }
 
 TEST_CASE("dialler__nobody_there__gives_up_with_the_kind_of_the_last_attempt") {

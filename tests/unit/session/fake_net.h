@@ -47,6 +47,8 @@ class Net {
   std::string dial_reason;                                  // with these words
   size_t steps = 0;
   size_t dials = 0;
+  bool dials_ahead = false;
+  size_t dialled_ahead = 0;
   size_t in_flight_max = 256;
   size_t frames_per_turn = 8;              // of one end, so that the two sides' steps interleave
   bool notice_half_open = false;           // ends of half-cut connections notice
@@ -80,20 +82,21 @@ class Transport final : public ports::Transport {
   [[nodiscard]] Result<ports::ConnectionId> dial(const ports::DialRequest& request) override {
     ++net_.dials;
     End& end = make(State::dialling);
+    end.ahead = request.ahead;
+    end.uri = std::string(request.uri);
+    if (request.ahead) ++net_.dialled_ahead;
     end.dial_status = net_.dial_status ? net_.dial_status(request.uri) : Status::success;
     end.deadline = after(now_, request.timeout);
-    if (end.dial_status != Status::success) return end.id;
-    const auto listener = net_.listeners.find(std::string(request.uri));
-    if (listener == net_.listeners.end()) {
-      end.dial_status = Status::refused;
-      return end.id;
-    }
-    End& other = listener->second->make(State::requested);
-    other.connect_data.assign(request.data.begin(), request.data.end());
-    other.role = request.role;
-    other.attribute = request.attribute;
-    join(end, *listener->second, other);
+    if (end.dial_status == Status::success && !end.ahead) request_of(end, request.role, request.attribute, request.data);
     return end.id;
+  }
+  [[nodiscard]] bool dials_ahead() const override { return net_.dials_ahead; }
+  [[nodiscard]] Status ask(ports::ConnectionId dialled, Bytes data) override {
+    End* end = find(dialled);
+    if (end == nullptr || end->left) return Status::not_found;
+    if (!std::exchange(end->ahead, false)) return Status::invalid;
+    request_of(*end, ports::Role::application, ports::Attribute::reliable_ordered, data);
+    return Status::success;
   }
   [[nodiscard]] Status accept(ports::ConnectionId request) override {
     End* end = find(request);
@@ -200,6 +203,8 @@ class Transport final : public ports::Transport {
     ports::Role role = ports::Role::application;
     ports::Attribute attribute = ports::Attribute::reliable_ordered;
     Status dial_status = Status::success;
+    std::string uri;     // dialled
+    bool ahead = false;  // and not asked for anything yet
     Instant deadline = never;
     bool left = false;      // disconnected by our own side
     bool cut = false;       // broken, and noticed
@@ -220,6 +225,18 @@ class Transport final : public ports::Transport {
   End* find(ports::ConnectionId id) {
     const auto it = ends_.find(id.index);
     return it == ends_.end() || id.generation != 1 ? nullptr : &it->second;
+  }
+  void request_of(End& end, ports::Role role, ports::Attribute attribute, Bytes data) {
+    const auto listener = net_.listeners.find(end.uri);
+    if (listener == net_.listeners.end()) {
+      end.dial_status = Status::refused;
+      return;
+    }
+    End& other = listener->second->make(State::requested);
+    other.connect_data.assign(data.begin(), data.end());
+    other.role = role;
+    other.attribute = attribute;
+    join(end, *listener->second, other);
   }
   void join(End& a, Transport& transport, End& b) {
     a.peer = &transport;

@@ -26,7 +26,7 @@ TEST_CASE("hub__the_first_connection_of_a_session_ends_before_it_began__the_sess
   REQUIRE(world.run([&] { return world.acceptor->user.lost != nullptr; }));
   CHECK(world.acceptor->user.lost->kind == ErrorKind::network);
   CHECK(world.acceptor->user.lost->message.find("before the session began") != std::string::npos);
-  CHECK(world.acceptor->user.lanes.empty());
+  CHECK(world.acceptor->user.lanes == std::vector<std::string>{"up 0", "down 0"});
 }
 
 TEST_CASE("hub__a_later_connection_of_a_session_ends_before_it_began__the_session_goes_on") {
@@ -78,11 +78,82 @@ TEST_CASE("hub__an_administrator_asks_while_a_session_begins__the_lane_is_the_se
     }
   }
   CHECK(answered);
-  CHECK(world.acceptor->user.lanes.empty());
   REQUIRE(world.run_until_up(1));
   world.link->post(End{5});
   REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 1; }));
   CHECK(world.acceptor->user.lanes == std::vector<std::string>{"up 0"});
+}
+
+TEST_CASE("hub__a_connection_is_accepted__what_the_acceptor_says_follows_in_the_same_flight") {
+  World world;
+  world.near.hub->turn(world.now);
+  world.far->hub->turn(world.now);
+  REQUIRE(world.acceptor->link->live_lanes().size() == 1);
+  world.acceptor->link->post(End{5});
+  world.acceptor->link->post_on_lane(0, LaneOpen{1, 1024, 3, stripes});
+  world.near.hub->turn(world.now);
+  CHECK(world.user.messages == std::vector<uint64_t>{5});
+  CHECK(world.user.lane_messages.size() == 1);
+  REQUIRE(world.run([&] { return world.acceptor->link->messages_delivered(); }));
+}
+
+TEST_CASE("hub__a_session_begins__its_first_words_come_with_the_request_and_count_once") {
+  World world;
+  world.link->post(End{5});
+  world.link->post(End{6});
+  world.near.hub->turn(world.now);
+  world.far->hub->turn(world.now);
+  CHECK(world.acceptor->user.messages == std::vector<uint64_t>{5, 6});
+  world.link->post(End{7});
+  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 3 && world.link->messages_delivered(); }));
+  for (int i = 0; i < 20; ++i) world.turn();
+  CHECK(world.acceptor->user.messages == std::vector<uint64_t>{5, 6, 7});
+}
+
+TEST_CASE("hub__first_words_that_do_not_fit_a_request__come_over_the_lane_in_order") {
+  World world;
+  world.link->post(End{5});
+  world.link->post(Abort{ErrorKind::network, std::string(500, 'x')});
+  world.link->post(Abort{ErrorKind::network, std::string(500, 'y')});
+  world.link->post(End{6});
+  world.near.hub->turn(world.now);
+  world.far->hub->turn(world.now);
+  CHECK(world.acceptor->user.messages == std::vector<uint64_t>{5});
+  CHECK(world.acceptor->user.others.size() == 1);
+  REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 2; }));
+  CHECK(world.acceptor->user.others.size() == 2);
+}
+
+// What was asked for has begun: the dialler that comes again finds a session, and not the end of the transfer.
+TEST_CASE("hub__the_first_connection_breaks_after_its_words_were_heard__the_session_waits_for_its_dialler") {
+  World world;
+  world.link->post(End{5});
+  break_next_accept(world);
+  REQUIRE(world.run([&] { return world.acceptor->user.lanes == std::vector<std::string>{"up 0", "down 0", "up 0"}; }));
+  CHECK(world.acceptor->sessions == 1);
+  CHECK(world.acceptor->user.lost == nullptr);
+  CHECK(world.acceptor->user.messages == std::vector<uint64_t>{5});
+}
+
+TEST_CASE("hub__first_words_that_are_rubbish__are_counted_and_end_the_session") {
+  World world;
+  Side stranger(world.net, "", 3);
+  Hello hello;
+  hello.transfer[0] = 7;
+  hello.early = {{std::byte{1}, std::byte{2}}};
+  const std::vector<std::byte> data = encode(hello);
+  cci::ConnectOptions how;
+  how.data = data;
+  REQUIRE(stranger.endpoint->connect("fake://far", how));
+  for (int i = 0; i < 10; ++i) {
+    stranger.endpoint->turn(world.now);
+    world.far->hub->turn(world.now);
+    while (stranger.endpoint->get_event()) {
+    }
+  }
+  CHECK(world.far->counters.get(Counter::session_rejected) == 1);
+  REQUIRE(world.acceptor->user.lost != nullptr);
+  CHECK(world.acceptor->user.lost->kind == ErrorKind::protocol);
 }
 
 TEST_CASE("hub__a_request_whose_peer_went__ends_its_session_only_if_it_was_to_begin_it") {

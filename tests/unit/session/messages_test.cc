@@ -324,6 +324,30 @@ TEST_CASE("hello__is_the_bytes_written_by_hand_and_comes_back") {
   CHECK_FALSE(decode_hello(encode(moving))->sealed);
 }
 
+TEST_CASE("hello__first_words_of_a_new_session__come_back_and_make_no_sense_elsewhere") {
+  Hello first = some_hello();
+  first.session = 0;
+  first.lane = 0;
+  const std::vector<std::byte> without = encode(first);
+  first.early = {{std::byte{7}, std::byte{8}}, {std::byte{9}}};
+  const std::vector<std::byte> bytes = encode(first);
+  REQUIRE(bytes.size() == without.size() + 6 + 7);
+  const std::vector<std::byte> tail(bytes.end() - 4 - 15, bytes.end() - 4);
+  CHECK(tail == hex({13, 0, 2, 0, 7, 0, 0, 0, 2, 0, 7, 8, 1, 0, 9}));
+  REQUIRE(decode_hello(bytes));
+  CHECK(decode_hello(bytes)->early == first.early);
+  for (const size_t at : {bytes.size() - 4 - 3, bytes.size() - 4 - 7}) {  // either is longer than the room, or empty
+    for (const unsigned length : {0u, 200u}) {
+      std::vector<std::byte> bad = bytes;
+      bad[at] = static_cast<std::byte>(length);
+      CHECK_FALSE(decode_hello(forged(bad)));
+    }
+  }
+  std::vector<std::byte> later = bytes;
+  later[24] = std::byte{1};  // a session that has its number
+  CHECK_FALSE(decode_hello(forged(later)));
+}
+
 TEST_CASE("hello__a_flag_that_is_not_known__is_refused") {
   std::vector<std::byte> bytes = encode(some_hello());
   for (unsigned bit = 0; bit < 8; ++bit) {
