@@ -87,6 +87,9 @@ void session_messages() {
   put("session_message", session::encode(session::cut(open).front(), 1));
   session::Hello hello;
   put("session_hello", session::encode(hello));
+  session::Hello first = hello;
+  first.early = {session::encode(session::End{5}, 1), session::encode(session::End{6}, 2)};
+  put("session_hello", session::encode(first));
   hello.session = 5;
   hello.lane = 3;
   hello.sealed = hello.moves = true;

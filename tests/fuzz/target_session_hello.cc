@@ -12,7 +12,8 @@ void try_decode(Bytes bytes) {
   if (!hello) return;
   const Result<session::Hello> again = session::decode_hello(session::encode(*hello));  // TLVs are not kept
   fuzz::must(again && again->session == hello->session && again->lane == hello->lane && again->transfer == hello->transfer &&
-             again->sealed == hello->sealed && again->moves == hello->moves && again->direction == hello->direction);
+             again->sealed == hello->sealed && again->moves == hello->moves && again->direction == hello->direction &&
+             again->early == hello->early);
 }
 
 }  // namespace
