@@ -20,6 +20,9 @@ class Server;
 namespace ccixfer::routing {
 class Traffic;
 }
+namespace ccixfer::host {
+class DiskTimes;
+}
 
 namespace ccixfer::program {
 
@@ -38,6 +41,7 @@ struct Process {
   std::string_view role = {};                      // as the metrics call it
   bool shows_names = false;                        // on the status page
   std::shared_ptr<routing::Traffic> traffic = {};  // of a router that is asked for metrics
+  host::DiskTimes* disk_times = nullptr;           // of a receiver or server that is asked for metrics
   int passed_listener = -1;  // of a service: the socket that its manager listens at for it (core/host/passed_sockets.h); -1: none
 };
 

@@ -85,7 +85,7 @@ struct TransferLoop::Impl {
   RateClock rate;
   Instant stop_at = never;
   std::string stop_text;  // as it was given
-  host::PosixFileSystem files;
+  host::PosixFileSystem files{process.disk_times};
   host::SystemEntropy entropy;
   Node node;
   const bool routed;

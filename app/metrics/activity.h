@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "app/metrics/histogram.h"
+#include "core/base/histogram.h"
 #include "core/base/result.h"
 
 namespace ccixfer::metrics {

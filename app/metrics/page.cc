@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cmath>
 #include <iterator>
 
 namespace ccixfer::metrics {
@@ -16,13 +18,21 @@ class Writer {
   template <size_t bounds>
   void histogram(std::string_view name, std::string_view help, const Histogram<bounds>& of) {
     family(name, "histogram", help);
+    one_of_histogram({}, of);
+  }
+  void histograms(std::string_view name, std::string_view help) { family(name, "histogram", help); }
+  // `more`: a label with its value, as name="value".
+  template <size_t bounds>
+  void one_of_histogram(std::string_view more, const Histogram<bounds>& of) {
     uint64_t count = 0;
     for (size_t at = 0; at <= bounds; ++at) {
       count += of.bucket(at);
-      const std::string upper = at < bounds ? fmt::format("{:.1f}", of.upper()[at]) : "+Inf";
-      fmt::format_to(std::back_inserter(text_), "{}_bucket{{le=\"{}\"}} {}\n", name, upper, count);
+      const std::string upper = at < bounds ? bound(of.upper()[at]) : "+Inf";
+      fmt::format_to(std::back_inserter(text_), "{}_bucket{{{}{}le=\"{}\"}} {}\n", sample_, more, more.empty() ? "" : ",", upper,
+                     count);
     }
-    fmt::format_to(std::back_inserter(text_), "{0}_sum {1:.3f}\n{0}_count {2}\n", name, of.sum(), count);
+    const std::string labels = more.empty() ? std::string() : fmt::format("{{{}}}", more);
+    fmt::format_to(std::back_inserter(text_), "{0}_sum{1} {2:.3f}\n{0}_count{1} {3}\n", sample_, labels, of.sum(), count);
   }
   void gauge(std::string_view name, std::string_view help) { family(name, "gauge", help); }
   void sample(std::string_view labels, uint64_t value) {
@@ -44,6 +54,11 @@ class Writer {
     const std::string_view named = format_ == Format::openmetrics ? name : std::string_view(sample_);
     fmt::format_to(std::back_inserter(text_), "# HELP {0} {2}\n# TYPE {0} {1}\n", named, kind, help);
   }
+  // A whole number has its point, as OpenMetrics wants of the bounds of buckets.
+  static std::string bound(double value) {
+    return value == std::floor(value) ? fmt::format("{:.1f}", value) : fmt::format("{}", value);
+  }
+
   const Format format_;
   std::string text_;
   std::string sample_;
@@ -94,6 +109,18 @@ void write_refusals(Writer& out, const Refusals& refusals) {
   }
 }
 
+void write_disk(Writer& out, const host::DiskTimes& disk) {
+  using host::DiskCall;
+  constexpr std::array<std::pair<DiskCall, std::string_view>, host::DiskTimes::calls> calls{
+      {{DiskCall::read, "call=\"read\""}, {DiskCall::write, "call=\"write\""}, {DiskCall::sync, "call=\"sync\""}}};
+  out.histograms("ccixfer_disk_call_duration_seconds", "How long calls to the file system took that read, wrote or synced data.");
+  for (const auto& [call, label] : calls) out.one_of_histogram(label, disk.seconds(call));
+  out.counter("ccixfer_disk_read_bytes", "What was read from files.");
+  out.sample("", disk.bytes(DiskCall::read));
+  out.counter("ccixfer_disk_written_bytes", "What was written to files.");
+  out.sample("", disk.bytes(DiskCall::write));
+}
+
 void write_traffic(Writer& out, const RouterTraffic& traffic) {
   out.counter("ccixfer_router_received_bytes", "Payload that was passed on, by the device on which it came.");
   for (const DeviceTraffic& device : traffic.devices) out.sample(label("device", escaped(device.device)), device.received_bytes);
@@ -102,6 +129,8 @@ void write_traffic(Writer& out, const RouterTraffic& traffic) {
   out.counter("ccixfer_router_fragment_bytes", "Content of fragments that were passed on, by how many routers they had crossed.");
   for (size_t crossed = 0; crossed < traffic.fragment_bytes.size(); ++crossed)
     out.sample(label("crossed", std::to_string(crossed)), traffic.fragment_bytes[crossed]);
+  out.counter("ccixfer_router_refused", "Connections that did not come about here, by reason.");
+  for (const auto& [reason, count] : traffic.refused) out.sample(label("reason", reason), count);
 }
 
 }  // namespace
@@ -126,6 +155,7 @@ std::string page(const Subject& subject, Format format, double cpu_s, uint64_t m
   out.gauge("ccixfer_resident_memory_max_bytes", "The most memory that was resident.");
   out.sample("", memory_max_bytes);
   if (subject.activity != nullptr) write_activity(out, *subject.activity);
+  if (subject.disk != nullptr) write_disk(out, *subject.disk);
   if (subject.traffic) write_traffic(out, subject.traffic());
   if (subject.refusals != nullptr) write_refusals(out, *subject.refusals);
   for (size_t i = 0; i < static_cast<size_t>(Counter::count_); ++i) {

@@ -7,11 +7,13 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/metrics/activity.h"
 #include "app/metrics/refusals.h"
 #include "core/base/counters.h"
+#include "core/host/disk_times.h"
 
 namespace ccixfer::metrics {
 
@@ -24,7 +26,8 @@ struct DeviceTraffic {
 };
 struct RouterTraffic {
   std::vector<DeviceTraffic> devices;
-  std::vector<uint64_t> fragment_bytes;  // by how many routers they had crossed
+  std::vector<uint64_t> fragment_bytes;                             // by how many routers they had crossed
+  std::vector<std::pair<std::string_view, uint64_t>> refused = {};  // by reason, of a fixed list
 };
 
 struct Subject {
@@ -35,6 +38,7 @@ struct Subject {
   const Activity* activity = nullptr;                // of a router: nullptr
   std::function<RouterTraffic()> traffic = nullptr;  // of a router only
   const Refusals* refusals = nullptr;                // may be
+  const host::DiskTimes* disk = nullptr;             // of a receiver or server
 };
 
 // By what a client says that it takes (RFC 9110, 12.5.1; weights are not looked at).

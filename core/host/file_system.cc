@@ -16,7 +16,6 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -28,6 +27,7 @@
 #include <limits>
 
 #include "core/base/hash.h"
+#include "core/host/kernel_version.h"
 #include "core/memory/file_view.h"
 
 namespace ccixfer::host {
@@ -58,11 +58,6 @@ Kind kind_of_file_system(int fd) {
   const auto type = static_cast<uint32_t>(raw.f_type);
   if (type == TMPFS_MAGIC) return Kind::in_memory;
   return type == EXT4_SUPER_MAGIC || type == xfs_magic || type == BTRFS_SUPER_MAGIC ? Kind::local : Kind::other;
-}
-
-KernelVersion running_kernel() {
-  struct utsname names {};
-  return ::uname(&names) == 0 ? parse_kernel_version(names.release) : KernelVersion{};
 }
 
 bool has_lasting_identity(int fd) {
@@ -232,12 +227,6 @@ bool fits_offset(uint64_t value) { return value <= static_cast<uint64_t>(std::nu
 
 }  // namespace
 
-KernelVersion parse_kernel_version(const char* release) {
-  KernelVersion version;
-  if (std::sscanf(release, "%u.%u", &version.major_number, &version.minor_number) != 2) return {};
-  return version;
-}
-
 int PosixFileSystem::open(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) {
   if (directory != no_directory && name.size() >= PATH_MAX) return open_in_steps(directory, name, flags, permissions);
   const CName path(name);
@@ -280,9 +269,14 @@ int PosixFileSystem::close(int fd) {
   return -errno;
 }
 
+template <typename SystemCall>
+auto PosixFileSystem::moved(DiskCall kind, SystemCall&& system_call) const {
+  return timed(times_, kind, [&] { return call(system_call); });
+}
+
 int64_t PosixFileSystem::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
   if (!fits_offset(offset_bytes)) return -EINVAL;
-  return call([&] { return int64_t{::pread(fd, into.data(), into.size(), static_cast<off_t>(offset_bytes))}; });
+  return moved(DiskCall::read, [&] { return int64_t{::pread(fd, into.data(), into.size(), static_cast<off_t>(offset_bytes))}; });
 }
 
 int64_t PosixFileSystem::read_stream(int fd, MutableBytes into) {
@@ -290,7 +284,7 @@ int64_t PosixFileSystem::read_stream(int fd, MutableBytes into) {
   const int ready = ::poll(&wait, 1, stream_wait_ms);
   if (ready == 0 || (ready < 0 && errno == EINTR)) return -EAGAIN;
   if (ready < 0) return -errno;
-  return call([&] { return int64_t{::read(fd, into.data(), into.size())}; });
+  return moved(DiskCall::read, [&] { return int64_t{::read(fd, into.data(), into.size())}; });
 }
 
 int PosixFileSystem::show(int fd, MutableBytes at, uint64_t offset_bytes) {
@@ -307,7 +301,7 @@ int PosixFileSystem::show(int fd, MutableBytes at, uint64_t offset_bytes) {
 
 int64_t PosixFileSystem::pwrite(int fd, Bytes from, uint64_t offset_bytes) {
   if (!fits_offset(offset_bytes)) return -EFBIG;
-  return call([&] { return int64_t{::pwrite(fd, from.data(), from.size(), static_cast<off_t>(offset_bytes))}; });
+  return moved(DiskCall::write, [&] { return int64_t{::pwrite(fd, from.data(), from.size(), static_cast<off_t>(offset_bytes))}; });
 }
 
 int PosixFileSystem::clone_range(int from, uint64_t from_bytes, int to, uint64_t to_bytes, uint64_t bytes) {
@@ -424,7 +418,7 @@ int PosixFileSystem::set_link_mtime_at(int directory, std::string_view name, Fil
 }
 
 int PosixFileSystem::fsync(int fd) {
-  return call([&] { return ::fsync(fd); });
+  return moved(DiskCall::sync, [&] { return ::fsync(fd); });
 }
 
 int PosixFileSystem::drop_cached(int fd, uint64_t offset_bytes, uint64_t bytes) {
@@ -433,7 +427,7 @@ int PosixFileSystem::drop_cached(int fd, uint64_t offset_bytes, uint64_t bytes) 
 }
 
 int PosixFileSystem::syncfs(int fd) {
-  const int result = call([&] { return ::syncfs(fd); });
+  const int result = moved(DiskCall::sync, [&] { return ::syncfs(fd); });
   if (result < 0 || !(running_kernel() < kernel_whose_syncfs_tells_of_the_journal)) return result;
   return fsync(fd);
 }

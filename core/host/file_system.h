@@ -5,27 +5,17 @@
 // -ENOSYS). The *_at calls take a single component there: a name with a slash, or `..`, is -EXDEV, as from openat2.
 // A name with a NUL is -EINVAL, one longer than PATH_MAX -ENAMETOOLONG. Opens never block on a FIFO or a terminal.
 // show() shows no hole of a file in memory (tmpfs): looking at one through a mapping would fill it.
-// Thread-safe: no state.
+// Thread-safe: no state but the times that it counts into.
 #pragma once
-#include <compare>
-
+#include "core/host/disk_times.h"
 #include "core/ports/file_system.h"
 
 namespace ccixfer::host {
 
-// Of uname: 0.0 when it is not to be read, which is older than any.
-struct KernelVersion {
-  unsigned major_number = 0, minor_number = 0;
-  friend auto operator<=>(const KernelVersion&, const KernelVersion&) = default;
-};
-[[nodiscard]] KernelVersion parse_kernel_version(const char* release);
-// Before, syncfs wrote the data back and did not say that it could not.
-inline constexpr KernelVersion kernel_whose_syncfs_tells_of_data{5, 8};
-// Before, what the file system itself answered was dropped; fsync of a directory asks it too.
-inline constexpr KernelVersion kernel_whose_syncfs_tells_of_the_journal{5, 17};
-
 class PosixFileSystem final : public ports::FileSystem {
  public:
+  // `times`: counted into for as long as it lives; nullptr: nobody wants to know.
+  explicit PosixFileSystem(DiskTimes* times = nullptr) : times_(times) {}
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
   int close(int fd) override;
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
@@ -70,6 +60,11 @@ class PosixFileSystem final : public ports::FileSystem {
 
  private:
   [[nodiscard]] int open_in_steps(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions);
+  // A system call that moves or syncs data.
+  template <typename SystemCall>
+  auto moved(DiskCall kind, SystemCall&& system_call) const;
+
+  DiskTimes* const times_;
 };
 
 }  // namespace ccixfer::host

@@ -9,9 +9,20 @@
 
 namespace ccixfer::routing {
 
+namespace {
+
+// What all the ways that were tried have come to.
+RefusedAs refused_as(Status answer) {
+  if (answer == Status::no_route) return RefusedAs::no_way;
+  if (answer == Status::unreachable || answer == Status::timed_out) return RefusedAs::no_answer;
+  return RefusedAs::beyond;
+}
+
+}  // namespace
+
 ConnectionSetup::ConnectionSetup(const Devices& devices, RecordStore& records, const PeerRights& rights,
                                  ConnectionTable& connections, MessageRelay& relay, ConnectionEnder& ender, ports::Entropy& entropy,
-                                 uint32_t fragment_bytes, Counters& counters)
+                                 uint32_t fragment_bytes, Counters& counters, Traffic* traffic)
     : devices_(devices),
       records_(records),
       rights_(rights),
@@ -20,14 +31,15 @@ ConnectionSetup::ConnectionSetup(const Devices& devices, RecordStore& records, c
       ender_(ender),
       turns_(entropy),
       fragment_bytes_(fragment_bytes),
-      counters_(counters) {}
+      counters_(counters),
+      traffic_(traffic) {}
 
 std::string ConnectionSetup::draining_reason(const RelayedConnection& connection) const {
   return fmt::format("router {} stops", devices_.uri(connection.legs[0].device));
 }
 
 void ConnectionSetup::refuse_as_draining(RelayedConnection& connection) {
-  refuse(connection, Status::no_route, draining_reason(connection));
+  refuse(connection, RefusedAs::draining, Status::no_route, draining_reason(connection));
 }
 
 void ConnectionSetup::on_request(RelayedConnection& connection, Bytes message, Instant now) {
@@ -45,17 +57,18 @@ void ConnectionSetup::on_request(RelayedConnection& connection, Bytes message, I
   connections_.set_timer(connection, attempt.deadline);
   if (draining_) return refuse_as_draining(connection);
   // The hop limit ends what a map in change may let circle.
-  if (attempt.request.crossed >= hops_max) return refuse(connection, Status::no_route, "more than eight routers");
+  if (attempt.request.crossed >= hops_max)
+    return refuse(connection, RefusedAs::too_far, Status::no_route, "more than eight routers");
   const std::string own_uri = devices_.uri(first.device);
   if (const ClaimFault fault = claim_fault(connection); fault.status != Status::success) {
     note_liar(first, fault.reason);
-    return refuse(connection, fault.status, fmt::format("router {}: {}", own_uri, fault.reason));
+    return refuse(connection, RefusedAs::not_permitted, fault.status, fmt::format("router {}: {}", own_uri, fault.reason));
   }
   auto hops = records_.next_hops(attempt.request.source, devices_[first.device].subnet, attempt.to.subnet);
   // A worker has a new device a moment after the map has it.
   std::erase_if(hops, [this](const NextHop& hop) { return hop.device >= devices_.count(); });
   if (hops.empty()) {
-    return refuse(connection, Status::no_route,
+    return refuse(connection, RefusedAs::no_way, Status::no_route,
                   fmt::format("router {} knows no way to subnet {}:{}", own_uri, attempt.to.subnet.as, attempt.to.subnet.subnet));
   }
   attempt.candidates = turns_.next(std::move(hops));
@@ -99,7 +112,7 @@ void ConnectionSetup::dial_next(RelayedConnection& connection, Instant now) {
     connection.phase = ConnectionPhase::dialling;
     return await_hop(connection, now);
   }
-  refuse(connection, attempt.answer, attempt.answer_reason);
+  refuse(connection, refused_as(attempt.answer), attempt.answer, attempt.answer_reason);
 }
 
 bool ConnectionSetup::dial(RelayedConnection& connection, NextHop to) {
@@ -142,7 +155,8 @@ void ConnectionSetup::on_timer(RelayedConnection& connection, Instant now) {
   const ConnectAttempt& attempt = *connection.attempt;
   const ConnectPending waits{connection.hop_uri, connection.phase == ConnectionPhase::requesting};
   if (now >= attempt.deadline) {
-    return refuse(connection, Status::timed_out, attempt.answer_reason.empty() ? words_of(waits) : attempt.answer_reason);
+    return refuse(connection, RefusedAs::no_answer, Status::timed_out,
+                  attempt.answer_reason.empty() ? words_of(waits) : attempt.answer_reason);
   }
   connections_.set_timer(connection, attempt.deadline);
   std::vector<std::byte> message;
@@ -211,7 +225,7 @@ bool ConnectionSetup::on_reply(RelayedConnection& connection, Bytes message, Ins
     note_answer(connection, reply->status, std::move(reply->reason));
     dial_next(connection, now);
   } else {
-    refuse(connection, reply->status, reply->reason);
+    refuse(connection, RefusedAs::beyond, reply->status, reply->reason);
   }
   return false;
 }
@@ -244,8 +258,9 @@ void ConnectionSetup::open(RelayedConnection& connection, ConnectReply reply, In
   relay_.post(connection, 0, std::move(bytes));
 }
 
-void ConnectionSetup::refuse(RelayedConnection& connection, Status status, std::string_view reason) {
+void ConnectionSetup::refuse(RelayedConnection& connection, RefusedAs why, Status status, std::string_view reason) {
   counters_.add(Counter::connections_refused);
+  if (traffic_ != nullptr) traffic_->add_refused(why);
   ConnectReply reply;
   reply.status = status;
   reply.reason = reason;

@@ -31,8 +31,8 @@ class ConnectionSetup {
  public:
   // `fragment_bytes`: of this router's buffers.
   ConnectionSetup(const Devices& devices, RecordStore& records, const PeerRights& rights, ConnectionTable& connections,
-                  MessageRelay& relay, ConnectionEnder& ender, ports::Entropy& entropy, uint32_t fragment_bytes,
-                  Counters& counters);
+                  MessageRelay& relay, ConnectionEnder& ender, ports::Entropy& entropy, uint32_t fragment_bytes, Counters& counters,
+                  Traffic* traffic = nullptr);
   void on_request(RelayedConnection& connection, Bytes message, Instant now);
   void on_hop_connected(RelayedConnection& connection, const cci::Event& event, Instant now);
   // Before it has answered.
@@ -44,7 +44,7 @@ class ConnectionSetup {
   // Of the hop, or of the whole connect.
   void on_timer(RelayedConnection& connection, Instant now);
   // Ends a connect that did not succeed: the initiator gets the answer.
-  void refuse(RelayedConnection& connection, Status status, std::string_view reason);
+  void refuse(RelayedConnection& connection, RefusedAs why, Status status, std::string_view reason);
   // The router stops: the initiator, or the router before us, has to try another way.
   void refuse_as_draining(RelayedConnection& connection);
   void drop_hop(RelayedConnection& connection);  // that is being tried
@@ -70,6 +70,7 @@ class ConnectionSetup {
   HopTurns turns_;
   uint32_t fragment_bytes_;
   Counters& counters_;
+  Traffic* const traffic_;  // nullptr: nobody wants to know
   PeersLogged liars_logged_;
   bool draining_ = false;
 };

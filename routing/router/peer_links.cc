@@ -12,8 +12,8 @@
 namespace ccixfer::routing {
 
 PeerLinks::PeerLinks(Devices& devices, RecordStore& records, const PeerRights& rights, const AdmissionObserver& observer,
-                     Counters& counters)
-    : devices_(devices), records_(records), rights_(rights), observer_(observer), counters_(counters) {}
+                     Counters& counters, Traffic* traffic)
+    : devices_(devices), records_(records), rights_(rights), observer_(observer), counters_(counters), traffic_(traffic) {}
 
 void PeerLinks::turn(Instant now) {
   dial(now);
@@ -70,6 +70,7 @@ void PeerLinks::on_request(uint32_t device, cci::Event& event) {
   cci::Endpoint& endpoint = devices_.endpoint(device);
   if (draining_ || links_.size() >= links_max) {
     counters_.add(Counter::connections_refused);
+    if (traffic_ != nullptr) traffic_->add_refused(draining_ ? RefusedAs::draining : RefusedAs::full);
     const char* why = draining_ ? "draining" : "too many peers";
     if (observer_) observer_({.as = Admission::As::router, .peer = event.peer(), .status = Status::refused, .reason = why});
     static_cast<void>(endpoint.reject(event, why));

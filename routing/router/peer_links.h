@@ -24,6 +24,7 @@
 #include "routing/router/record_store.h"
 #include "routing/router/ref.h"
 #include "routing/router/router_view.h"
+#include "routing/router/traffic.h"
 
 namespace ccixfer::routing {
 
@@ -36,8 +37,8 @@ inline constexpr Duration link_hello_timeout = std::chrono::seconds(10);
 
 class PeerLinks {
  public:
-  PeerLinks(Devices& devices, RecordStore& records, const PeerRights& rights, const AdmissionObserver& observer,
-            Counters& counters);
+  PeerLinks(Devices& devices, RecordStore& records, const PeerRights& rights, const AdmissionObserver& observer, Counters& counters,
+            Traffic* traffic = nullptr);
   void turn(Instant now);   // dials who is due, and ends links whose hello is late
   void probe(Instant now);  // measures latencies, when that is wanted and due
   void push();              // what found no room before
@@ -101,6 +102,7 @@ class PeerLinks {
   const PeerRights& rights_;
   const AdmissionObserver& observer_;
   Counters& counters_;
+  Traffic* const traffic_;  // nullptr: nobody wants to know
   SlotTable<Link> links_{Ref::generation_max};
   DialPlan plan_;
   BadPeers bad_peers_;

@@ -9,7 +9,7 @@ namespace ccixfer::routing {
 
 RelayedConnections::RelayedConnections(const Devices& devices, ConnectionTable& connections, ConnectionSetup& setup,
                                        MessageRelay& relay, FragmentForwarder& forwarder, StandstillWatch& watch,
-                                       const AdmissionObserver& observer, Counters& counters)
+                                       const AdmissionObserver& observer, Counters& counters, Traffic* traffic)
     : devices_(devices),
       connections_(connections),
       setup_(setup),
@@ -17,12 +17,14 @@ RelayedConnections::RelayedConnections(const Devices& devices, ConnectionTable& 
       forwarder_(forwarder),
       watch_(watch),
       observer_(observer),
-      counters_(counters) {}
+      counters_(counters),
+      traffic_(traffic) {}
 
 void RelayedConnections::on_request(uint32_t device, cci::Event& event) {
   cci::Endpoint& endpoint = devices_.endpoint(device);
   if (draining_ || connections_.size() >= connections_max || setting_up_ >= connections_setting_up_max) {
     counters_.add(Counter::connections_refused);
+    if (traffic_ != nullptr) traffic_->add_refused(draining_ ? RefusedAs::draining : RefusedAs::full);
     const char* why = draining_ ? "this router is draining" : "this router has too many connections";
     if (observer_) observer_({.as = Admission::As::connection, .peer = event.peer(), .status = Status::refused, .reason = why});
     static_cast<void>(endpoint.reject(event, why));
@@ -127,7 +129,7 @@ void RelayedConnections::on_setup_message(RelayedConnection& connection, uint8_t
   if (kind == MessageKind::connect_pending && requesting) return setup_.on_connect_pending(connection, message);
   if (kind == MessageKind::bye && requesting) {
     const auto bye = decode_bye(message);
-    return setup_.refuse(connection, Status::refused, bye ? bye->reason : "malformed bye");
+    return setup_.refuse(connection, RefusedAs::beyond, Status::refused, bye ? bye->reason : "malformed bye");
   }
   if (kind == MessageKind::bye && which == 0) return close(connection, Status::disconnected, "the initiator gave up", 0);
   reject(connection, "a routing message out of order");
@@ -192,6 +194,7 @@ void RelayedConnections::on_bye(RelayedConnection& connection, uint8_t which, By
 
 void RelayedConnections::reject(RelayedConnection& connection, std::string_view why) {
   counters_.add(Counter::routed_rejected);
+  if (traffic_ != nullptr && is_setting_up(connection.phase)) traffic_->add_refused(RefusedAs::malformed);
   log(LogLevel::warning, "routing: connection closed: {}", why);
   close(connection, Status::error, why, nobody);
 }

@@ -24,7 +24,8 @@ inline constexpr Duration close_flush_timeout = std::chrono::seconds(10);
 class RelayedConnections {
  public:
   RelayedConnections(const Devices& devices, ConnectionTable& connections, ConnectionSetup& setup, MessageRelay& relay,
-                     FragmentForwarder& forwarder, StandstillWatch& watch, const AdmissionObserver& observer, Counters& counters);
+                     FragmentForwarder& forwarder, StandstillWatch& watch, const AdmissionObserver& observer, Counters& counters,
+                     Traffic* traffic = nullptr);
   void set_now(Instant now) { now_ = now; }
   void on_request(uint32_t device, cci::Event& event);
   void on_event(const Ref& ref, cci::Event event);
@@ -63,6 +64,7 @@ class RelayedConnections {
   StandstillWatch& watch_;
   const AdmissionObserver& observer_;
   Counters& counters_;
+  Traffic* const traffic_;  // nullptr: nobody wants to know
   uint32_t setting_up_ = 0;
   bool draining_ = false;
   Instant now_{};

@@ -147,7 +147,7 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
           id_of(devices.all()), devices[0].subnet.as, {options.record_refresh, options.record_lifetime},
           {metric, options.static_routes}, [this] { return devices.told(); },
           [this](const RouterRecord& record, Bytes raw, uint64_t except) { links.flood(record, raw, except); }, counters),
-      links(devices, records, rights, observer, counters),
+      links(devices, records, rights, observer, counters, traffic.get()),
       admins(devices, records, observer, counters),
       pool(lent_bytes(options), options.memory_bytes, options.mechanisms.classes, options.mechanisms.reserved,
            options.mechanisms.poison_returned),
@@ -157,8 +157,8 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
           options.mechanisms.messages_apart ? std::function<bool()>() : [this] { return pool.has(0, 0); }, counters, traffic.get()),
       forwarder(options.mechanisms, devices, memory, pool, grants, connections, relay, *this, counters, traffic.get()),
       watch(options.mechanisms.progress, devices, pool, connections, stood_still, relay, *this),
-      setup(devices, records, rights, connections, relay, *this, entropy, pool.fragment_bytes(), counters),
-      relayed(devices, connections, setup, relay, forwarder, watch, observer, counters),
+      setup(devices, records, rights, connections, relay, *this, entropy, pool.fragment_bytes(), counters, traffic.get()),
+      relayed(devices, connections, setup, relay, forwarder, watch, observer, counters, traffic.get()),
       measures(measures_latency(metric)) {
   if (follows) return;
   for (uint32_t device = 0; device < devices.count(); ++device) {
@@ -234,6 +234,7 @@ void Router::Impl::refuse(uint32_t device, cci::Event& event, const std::string&
   refused.peer = event.peer();
   refused.status = Status::refused;
   refused.reason = why;
+  if (traffic) traffic->add_refused(RefusedAs::not_permitted);
   static_cast<void>(devices.endpoint(device).reject(event, why));
   if (observer) observer(refused);
 }

@@ -81,6 +81,8 @@ def test_metrics__a_receiver__counts_what_came_and_how_it_ended():
         check(after['ccixfer_session_duration_seconds_bucket{le="+Inf"}'] == 2 and after["ccixfer_session_duration_seconds_sum"] > 0, f"{after}")
         check(after['ccixfer_sessions_refused_total{status="not_authorised"}'] == 1, f"{after}")
         check(after["ccixfer_network_received_bytes_total"] > 5 << 20, f"{after}")
+        check(after["ccixfer_disk_written_bytes_total"] >= (5 << 20) + 1, f"{after}")
+        check(all(after[f'ccixfer_disk_call_duration_seconds_count{{call="{call}"}}'] > 0 for call in ("write", "sync")), f"{after}")
         check(after["process_start_time_seconds"] == before["process_start_time_seconds"], "another process")
         for accept, kind in ((OPEN, "application/openmetrics-text; version=1.0.0"), ("text/plain", "text/plain; version=0.0.4")):
             text, said = ask(site.place, accept=accept)
@@ -102,6 +104,8 @@ def test_metrics__a_router__answers_too():
         receiver = sites.receive()
         source = big_file(sites.lab.directory / "f", 5 << 20)
         check(sites.send(source, native_or_routed(receiver) + "/f").wait() == 0, "the transfer")
+        nowhere = sites.send(source, "cci://1:77:10.9.9.9:7000/f", "--timeout", "1")
+        check(nowhere.wait() != 0, nowhere.tail())
         with socket.socket(socket.AF_UNIX) as one:
             one.connect(str(path))
             one.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
@@ -113,6 +117,7 @@ def test_metrics__a_router__answers_too():
         check(came("lan") >= 5 << 20 and went("wan") >= 5 << 20, said)
         check(came("lan") + came("wan") == went("lan") + went("wan") == got["ccixfer_routed_bytes_total"], said)
         check(got['ccixfer_router_fragment_bytes_total{crossed="0"}'] >= 5 << 20, said)
+        check(got['ccixfer_router_refused_total{reason="no_way"}'] > 0 and got['ccixfer_router_refused_total{reason="full"}'] == 0, said)
         check(got["ccixfer_routed_bytes_total"] >= 5 << 20 and "ccixfer_sessions" not in got, said)
 
 

@@ -128,6 +128,10 @@ metrics::RouterTraffic traffic_of(const routing::Traffic& traffic) {
     all.devices.push_back({traffic.name(device), traffic.received_bytes(device), traffic.sent_bytes(device)});
   for (uint8_t crossed = 0; crossed < routing::classes_max; ++crossed)
     all.fragment_bytes.push_back(traffic.fragment_bytes(crossed));
+  for (size_t i = 0; i < static_cast<size_t>(routing::RefusedAs::count_); ++i) {
+    const auto why = static_cast<routing::RefusedAs>(i);
+    all.refused.emplace_back(routing::to_string(why), traffic.refused(why));
+  }
   return all;
 }
 
@@ -209,6 +213,7 @@ int run_program(int argc, char** argv) {
   Counters counters;
   metrics::Activity activity;
   metrics::Refusals refusals;
+  host::DiskTimes disk_times;
   std::shared_ptr<routing::Traffic> traffic;
   std::unique_ptr<metrics::Board> board;
   std::unique_ptr<metrics::Server> metrics;
@@ -222,6 +227,7 @@ int run_program(int argc, char** argv) {
     metrics::Subject subject{program_version, role, static_cast<double>(wall_time_s()), &counters,
                              has_sessions ? &activity : nullptr};
     subject.refusals = &refusals;
+    if (has_sessions) subject.disk = &disk_times;
     if (traffic) subject.traffic = [traffic] { return traffic_of(*traffic); };
     auto guard = guard_of(config->metrics);
     if (!guard) return say_and_leave(guard.error(), common.json);
@@ -247,6 +253,7 @@ int run_program(int argc, char** argv) {
                                      .role = role != nullptr ? role : "",
                                      .shows_names = config->metrics.names,
                                      .traffic = traffic,
+                                     .disk_times = metrics ? &disk_times : nullptr,
                                      .passed_listener = *listener},
                              *command);
   (*reporter)->set_now(loop.now());

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "core/host/kernel_version.h"
 #include "core/memory/pool.h"
 #include "tests/unit/host/temp_dir.h"
 

@@ -91,12 +91,36 @@ TEST_CASE("page__a_receiver__says_what_it_did") {
 TEST_CASE("page__a_router__says_what_it_passed_on_by_device_and_class") {
   Counters counters;
   Subject subject{"0.1.0", "router", 1000.5, &counters};
-  subject.traffic = [] { return RouterTraffic{{{"lan", 3, 4}, {"a\"b\\c\n", 5, 6}}, {7, 8}}; };
+  subject.traffic = [] { return RouterTraffic{{{"lan", 3, 4}, {"a\"b\\c\n", 5, 6}}, {7, 8}, {{"no_way", 9}}}; };
   const std::string text = page(subject, Format::prometheus, 1, 1);
   for (const char* line :
        {"ccixfer_router_received_bytes_total{device=\"lan\"} 3", "ccixfer_router_sent_bytes_total{device=\"lan\"} 4",
         R"(ccixfer_router_received_bytes_total{device="a\"b\\c\n"} 5)", "ccixfer_router_fragment_bytes_total{crossed=\"0\"} 7",
-        "ccixfer_router_fragment_bytes_total{crossed=\"1\"} 8"}) {
+        "ccixfer_router_fragment_bytes_total{crossed=\"1\"} 8", "ccixfer_router_refused_total{reason=\"no_way\"} 9"}) {
+    INFO(line);
+    CHECK(has_line(text, line));
+  }
+}
+
+TEST_CASE("page__a_disk__says_how_long_each_kind_of_call_took_and_what_it_moved") {
+  const Counters counters;
+  host::DiskTimes disk;
+  disk.observe(host::DiskCall::read, std::chrono::microseconds(50), 10);
+  disk.observe(host::DiskCall::write, std::chrono::milliseconds(2), 7);
+  disk.observe(host::DiskCall::write, std::chrono::milliseconds(20), 8);
+  disk.observe(host::DiskCall::sync, std::chrono::seconds(200), 0);
+  const std::string text =
+      page({.version = "0.1.0", .role = "receiver", .counters = &counters, .disk = &disk}, Format::openmetrics, 0, 0);
+  for (const char* line : {"# TYPE ccixfer_disk_call_duration_seconds histogram",
+                           R"(ccixfer_disk_call_duration_seconds_bucket{call="read",le="0.0001"} 1)",
+                           R"(ccixfer_disk_call_duration_seconds_bucket{call="write",le="0.001"} 0)",
+                           R"(ccixfer_disk_call_duration_seconds_bucket{call="write",le="0.01"} 1)",
+                           R"(ccixfer_disk_call_duration_seconds_bucket{call="write",le="0.1"} 2)",
+                           R"(ccixfer_disk_call_duration_seconds_sum{call="write"} 0.022)",
+                           R"(ccixfer_disk_call_duration_seconds_count{call="write"} 2)",
+                           R"(ccixfer_disk_call_duration_seconds_bucket{call="sync",le="120.0"} 0)",
+                           R"(ccixfer_disk_call_duration_seconds_bucket{call="sync",le="+Inf"} 1)",
+                           "ccixfer_disk_read_bytes_total 10", "ccixfer_disk_written_bytes_total 15"}) {
     INFO(line);
     CHECK(has_line(text, line));
   }

@@ -1,8 +1,8 @@
-#include "app/metrics/histogram.h"
+#include "core/base/histogram.h"
 
 #include <catch2/catch.hpp>
 
-using namespace ccixfer::metrics;
+using namespace ccixfer;
 
 TEST_CASE("histogram__values__are_in_the_first_bucket_that_holds_them") {
   Histogram<3> histogram({1, 10, 100});

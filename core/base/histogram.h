@@ -1,4 +1,4 @@
-// How often values were at most so large: what Prometheus calls a histogram. One thread observes, any may read; a reader sees a
+// How often values were at most so large: what Prometheus calls a histogram. Any thread may observe and read; a reader sees a
 // count that is the sum of the buckets that it read. Source: OpenMetrics 1.0, "Histogram".
 #pragma once
 #include <array>
@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ccixfer::metrics {
+namespace ccixfer {
 
 template <size_t bounds>
 class Histogram {
@@ -16,7 +16,7 @@ class Histogram {
     size_t at = 0;
     while (at < bounds && value > upper_[at]) ++at;
     buckets_[at].fetch_add(1, std::memory_order_relaxed);
-    sum_.store(sum_.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+    sum_.fetch_add(value, std::memory_order_relaxed);
   }
   [[nodiscard]] const std::array<double, bounds>& upper() const { return upper_; }
   [[nodiscard]] uint64_t bucket(size_t at) const { return buckets_[at].load(std::memory_order_relaxed); }  // the last: all above
@@ -28,4 +28,4 @@ class Histogram {
   std::atomic<double> sum_{0};
 };
 
-}  // namespace ccixfer::metrics
+}  // namespace ccixfer
