@@ -34,7 +34,10 @@ Result<void> judge_peer(Security& security, const trust::ProvedPeer& peer, const
   const Result<policy::Verdict> verdict = security.judge.judge(peer, address, expected, person);
   if (!verdict) return tl::unexpected(verdict.error());
   if (verdict->kind == policy::Verdict::Kind::accepted) return {};
-  if (!person_says_yes(verdict->words)) return tl::unexpected(policy::declined(address, peer.id));
+  if (!person_says_yes(verdict->words)) {
+    security.judge.decline(address, peer.id);
+    return tl::unexpected(policy::declined(address, peer.id));
+  }
   return security.judge.remember(address, peer.id);
 }
 

@@ -96,6 +96,7 @@ Result<Verdict> DialledPeerJudge::judge_changed(const trust::ProvedPeer& peer, c
 
 Result<Verdict> DialledPeerJudge::judge_new(const trust::ProvedPeer& peer, const std::string& address, Person person) const {
   const std::string id = trust::to_string(peer.id);
+  if (declined_.contains({address, id})) return tl::unexpected(declined(address, peer.id));
   if (person == Person::present) {
     return Verdict{Verdict::Kind::ask,
                    fmt::format("The peer at {} is new. Its identity is\n  {}\nand `ccixfer id` there should print the same. "
@@ -113,6 +114,10 @@ Result<Verdict> DialledPeerJudge::judge_new(const trust::ProvedPeer& peer, const
 
 Result<void> DialledPeerJudge::remember(std::string_view address, const trust::PeerId& id) {
   return known_.remember(lower_case(address), id);
+}
+
+void DialledPeerJudge::decline(std::string_view address, const trust::PeerId& id) {
+  declined_.emplace(lower_case(address), trust::to_string(id));
 }
 
 Error declined(std::string_view address, const trust::PeerId& id) {

@@ -13,8 +13,10 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "app/trust/known_peers_file.h"
 #include "app/trust/peers.h"
@@ -39,6 +41,8 @@ class DialledPeerJudge {
                                       const std::optional<trust::PeerId>& expected, Person person) const;
   // The person said yes.
   [[nodiscard]] Result<void> remember(std::string_view address, const trust::PeerId& id);
+  // The person said no: that holds for this process, which may have more than one connection to that peer on its way.
+  void decline(std::string_view address, const trust::PeerId& id);
   [[nodiscard]] const Peers& peers() const { return peers_; }
   void set_peers(Peers peers) { peers_ = std::move(peers); }  // the configuration was read again
 
@@ -49,6 +53,7 @@ class DialledPeerJudge {
 
   Peers peers_;
   KnownPeersFile known_;
+  std::set<std::pair<std::string, std::string>> declined_;  // address and identity, of answers that a person gave
 };
 
 // The error when a person was asked and said no.

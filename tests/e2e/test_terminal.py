@@ -97,7 +97,7 @@ def test_send_on_a_terminal__progress_counters_at_a_signal_statistics_and_log():
         lines = log.read_text().splitlines()
         check(lines[0] == "what was there", f"not appended: {lines}")
         check(all(re.match(rf"\d{{4}}-\d\d-\d\dT[\d:.]+[+-]\d\d:\d\d {sender.process.pid} \w+ \S", line) for line in lines[1:]), f"the log: {lines}")
-        for words in ("session ", "ok " + str(source), "ok: 1 file"):
+        for words in (" with tcp://", "ok " + str(source), "ok: 1 file"):
             check(sum(words in line for line in lines) == 1, f"{words!r} is not there once: {lines}")
 
 

@@ -157,4 +157,19 @@ TEST_CASE("known_peers__an_address_beyond_ascii__cannot_be_remembered") {
   refusal(judge.remember("tcp://d\xc3\xa9j\xc3\xa0:1", id_of(1)), ErrorKind::usage);
 }
 
+// Several connections to one peer may be on their way when the person answers: nobody is asked for each.
+TEST_CASE("judge__a_person_said_no__that_peer_there_is_not_asked_about_again") {
+  const Rig rig;
+  auto judge = rig.judge();
+  REQUIRE(is_asked(asked(judge, by_key(1))));
+  judge.decline(here, id_of(1));
+  const auto again = asked(judge, by_key(1));
+  REQUIRE_FALSE(again);
+  CHECK(again.error().kind == ErrorKind::authentication);
+  CHECK(again.error().message == declined(here, id_of(1)).message);
+  CHECK_FALSE(asked(judge, by_key(1), "TCP://DTN.LAB:7000"));
+  CHECK(is_asked(asked(judge, by_key(2))));
+  CHECK(is_asked(asked(judge, by_key(1), "tcp://elsewhere.example:7000")));
+}
+
 }  // namespace ccixfer::policy
