@@ -142,31 +142,35 @@ TEST_CASE("sessions__the_session_before_takes_long_to_end__the_next_one_waits_an
   CHECK(anew.dialler->result().kind == ErrorKind::ok);
 }
 
-// Each session is begun, answers, takes bytes, and dies when the first file is to get its name.
+// Each session is begun, answers, takes bytes, and dies when the first file is to get its name. How many there are within the
+// timeout is chance: whether a crash leaves connections open that nobody answers.
 TEST_CASE("sessions__a_receiver_that_dies_at_each_commit__the_timeout_comes") {
-  Hall hall(testing::first_seed());
+  constexpr unsigned worlds = 4;
   unsigned crashes = 0;
-  bool dying = false;
-  hall.receiver.files.set_hook([&](std::string_view call, std::string_view) {
-    if (call != "rename_at") return 0;
-    if (!std::exchange(dying, true)) {
-      ++crashes;
-      hall.world.at(hall.world.now(), [&] { hall.crash_receiver(); });
-      hall.world.at(after(hall.world.now(), 100ms), [&] {
-        dying = false;
-        hall.restart_receiver();
-      });
-    }
-    return -EIO;
-  });
-  hall.listen();
-  Hall::Guest& guest = hall.add_guest(a_few_small_files);
-  hall.start(guest, 5s);
-  REQUIRE(hall.run_to_the_end(60s));
-  CHECK(guest.dialler->result().kind == ErrorKind::timeout);
-  CHECK(crashes > 2);
-  CHECK(guest.ended_at > 5s);
-  CHECK(guest.ended_at < 20s);
+  for (unsigned world = 0; world < worlds; ++world) {
+    Hall hall(testing::first_seed() + world);
+    bool dying = false;
+    hall.receiver.files.set_hook([&](std::string_view call, std::string_view) {
+      if (call != "rename_at") return 0;
+      if (!std::exchange(dying, true)) {
+        ++crashes;
+        hall.world.at(hall.world.now(), [&] { hall.crash_receiver(); });
+        hall.world.at(after(hall.world.now(), 100ms), [&] {
+          dying = false;
+          hall.restart_receiver();
+        });
+      }
+      return -EIO;
+    });
+    hall.listen();
+    Hall::Guest& guest = hall.add_guest(a_few_small_files);
+    hall.start(guest, 5s);
+    REQUIRE(hall.run_to_the_end(60s));
+    CHECK(guest.dialler->result().kind == ErrorKind::timeout);
+    CHECK(guest.ended_at > 5s);
+    CHECK(guest.ended_at < 20s);
+  }
+  CHECK(crashes > 2 * worlds);
 }
 
 // The cap is the process's: its sessions share it, and a new one does not begin it anew.
