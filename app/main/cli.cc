@@ -38,6 +38,7 @@ bool is_uri(std::string_view text) { return text.find("://") != std::string_view
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   while (!text.empty() && text.back() == ' ') text.pop_back();
+  if (const size_t at = text.find(": -- "); at != std::string::npos) text.erase(at + 2, 3);  // nobody wrote this of a job's file
   return text;
 }
 

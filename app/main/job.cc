@@ -192,30 +192,6 @@ int wait_for(pid_t child, const sigset_t& signals) {
   }
 }
 
-bool is_there(const std::string& path) {
-  struct stat status {};
-  return path == "-" || ::stat(path.c_str(), &status) == 0;
-}
-
-Result<void> check_job(const JobCommand& command, const std::string& name) {
-  auto job = prepare_job(command, name);
-  if (!job) return tl::unexpected(job.error());
-  const CommonOptions& common =
-      job->file.is_push ? std::get<SendCommand>(job->command).common : std::get<ReceiveCommand>(job->command).common;
-  const std::vector<std::string> peers = job->file.is_push ? std::vector{job->file.destination} : job->file.sources;
-  for (const std::string& peer : peers) {
-    if (auto place = find_place(peer, common); !place) return tl::unexpected(place.error());
-  }
-  for (const std::string& source : job->file.sources) {
-    if (!job->file.is_push || is_there(source)) continue;
-    return fail(ErrorKind::source_selection, fmt::format("cannot read the source: {}: {}: correct sources in {}", printable(source),
-                                                         std::strerror(errno), printable(job->file.file)));
-  }
-  if (auto made = policy::make_directory_of(job->history_file); !made) return made;
-  auto history = job::History::open(job->history_file);
-  return history ? Result<void>() : tl::unexpected(history.error());
-}
-
 }  // namespace
 
 std::string job_history_file() {
@@ -305,19 +281,6 @@ Result<JobPart> begin_job(const PreparedJob& job) {
     if (auto ended = history->end(*row, run); !ended) warn(ended.error());
   }
   return JobPart{run.exit, nullptr};
-}
-
-CommandEnd check_jobs(const Process& process, const JobCommand& command) {
-  CommandEnd end;
-  for (const std::string& name : command.names) {
-    if (auto fine = check_job(command, name); !fine) {
-      if (end.error.kind != ErrorKind::ok) process.reporter.error(end.error);
-      end.error = fine.error();
-      continue;
-    }
-    process.reporter.output(fmt::format("{}: fine", printable(name)));
-  }
-  return end;
 }
 
 }  // namespace ccixfer::program

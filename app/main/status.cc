@@ -70,16 +70,22 @@ CommandEnd show_history(const Process& process, const std::string& root) {
 CommandEnd show_runs(const Process& process, const std::string& job) {
   const std::string file = job_history_file();
   if (file.empty() || (::access(file.c_str(), F_OK) != 0 && errno == ENOENT)) {
-    process.reporter.info("no job has run as this account");
+    process.reporter.info(
+        fmt::format("no job has run as this account: there is no {}: a service has its history in $STATE_DIRECTORY",
+                    file.empty() ? "place for a history" : printable(file)));
     return {};
   }
   auto history = job::History::open_to_read(file);
   if (!history) return {history.error(), {}};
+  bool found = false;
   const auto listed = history->list(job, [&](const report::JobRun& run) {
+    found = true;
     process.reporter.event(report::run_event(process.reporter.seconds(), run));
     process.reporter.output(report::run_line(run));
   });
-  return listed ? CommandEnd{} : CommandEnd{listed.error(), {}};
+  if (!listed) return {listed.error(), {}};
+  if (!found) process.reporter.info(fmt::format("no run of {} is in {}", job.empty() ? "a job" : printable(job), printable(file)));
+  return {};
 }
 
 Result<uint64_t> list(const Process& process, host::PosixFileSystem& files, const std::string& root) {

@@ -112,6 +112,13 @@ Result<Verdict> DialledPeerJudge::judge_new(const trust::ProvedPeer& peer, const
   return refused(fmt::format("new peer: {} is {}: if `ccixfer id` there prints the same, {}", printable(address), id, to_do));
 }
 
+bool DialledPeerJudge::may_know(std::string_view address) const {
+  const std::string place = lower_case(address);
+  if (peers_.at(place) != nullptr || known_.find(place)) return true;
+  return std::any_of(peers_.all().begin(), peers_.all().end(),
+                     [](const program::PeerConfig& peer) { return peer.addresses.empty(); });
+}
+
 Result<void> DialledPeerJudge::remember(std::string_view address, const trust::PeerId& id) {
   return known_.remember(lower_case(address), id);
 }

@@ -39,6 +39,8 @@ class DialledPeerJudge {
   // `address` as program::split_target gives it: tcp://HOST:PORT or cci://AS:SUBNET:NODE:ENDPOINT, in any case.
   [[nodiscard]] Result<Verdict> judge(const trust::ProvedPeer& peer, std::string_view address,
                                       const std::optional<trust::PeerId>& expected, Person person) const;
+  // Whether a peer at this address could be accepted without a person by rules 2, 3 or 5: false, nobody is known there.
+  [[nodiscard]] bool may_know(std::string_view address) const;
   // The person said yes.
   [[nodiscard]] Result<void> remember(std::string_view address, const trust::PeerId& id);
   // The person said no: that holds for this process, which may have more than one connection to that peer on its way.

@@ -64,6 +64,8 @@ def until_gone(pid):
 def test_job__runs__moves_the_tree_and_is_in_the_history():
     with Lab("job") as lab:
         site = Site(lab)
+        nothing = site.run("status", "--history")
+        check(nothing.returncode == 0 and f"there is no {site.state}/jobs.sqlite" in nothing.stderr, f"{nothing}")
         big_file(site.source / "f", 3 << 20)
         (site.source / "not-this.tmp").write_text("x")
         site.write("nightly", options='archive = true\nfilter = ["- *.tmp"]\n')
@@ -81,6 +83,8 @@ def test_job__runs__moves_the_tree_and_is_in_the_history():
         check(two["files"] == 0 and two["files_unchanged"] == 1 and two["bytes_sent"] == 0, f"{two}")
         check(site.history("--job", "other") == [] and len(site.history("--job", "nightly")) == 2, "--job")
         shown = site.run("status", "--history").stdout
+        mistyped = site.run("status", "--history", "--job", "nigthly")
+        check(mistyped.returncode == 0 and mistyped.stdout == "" and "no run of nigthly is in" in mistyped.stderr, f"{mistyped}")
         check("nightly to tcp://" in shown and "ok: 1 files, 0 unchanged, 0 failed" in shown, shown)
         check(not (site.state / "jobs.sqlite").stat().st_mode & 0o077, "others read the history")
 
@@ -156,23 +160,67 @@ def test_job__check__names_what_is_wrong_before_the_night():
         site.write("option", options="archives = true\n")
         site.write("pair", options="compress-level = 3\nmax-delete = 5\n")
         site.write("gone", source="/nowhere/at/all")
+        site.write("lock", extra='lock = "/nowhere/lock"')
+        site.write("log", options='log-file = "/nowhere/log"\n')
+        site.write("failed", options='failed-list = "/nowhere/failed"\n')
+        site.write("list", options='files-from = "/nowhere/list"\n')
+        site.write("rule", options='filter = ["* x"]\n')
         (site.jobs / "address.toml").write_text(f'sources = ["{site.source}/"]\ndestination = "nowhere"\n[options]\ninsecure = true\n')
         (site.jobs / "broken.toml").write_text("sources = [\n")
         checked = site.run("job", "--check", "fine")
         check(checked.returncode == 0 and checked.stdout == "fine: fine\n", f"{checked}")
         checked = site.run("job", "--check", str(site.jobs / "fine.toml"))
         check(checked.returncode == 0, f"{checked}")
-        for name, code, words in (("rate", 1, "rate.toml:7: options.bwlimit"), ("option", 1, "option.toml:6: options.archives"),
+        for name, code, words in (("rate", 1, "rate.toml:7: options.bwlimit"), ("option", 1, "option.toml:6: options.archives: bad command line: "),
                                   ("gone", 3, "/nowhere/at/all"), ("address", 1, "nowhere"), ("broken", 1, "broken.toml:"),
+                                  ("lock", 1, "lock.toml: cannot write the lock file: /nowhere/lock"),
+                                  ("log", 1, "log.toml:6: options.log-file"), ("failed", 1, "failed.toml:6: options.failed-list"),
+                                  ("list", 1, "list.toml:6: options.files-from"), ("rule", 1, "rule.toml:6: options.filter"),
                                   ("missing", 1, "/etc/ccixfer/jobs/missing.toml"), ("a b", 1, "bad name of a job")):
             checked = site.run("job", "--check", name)
             check(checked.returncode == code and words in checked.stderr and checked.stderr.count("\n") == 1, f"{name}: {checked}")
+            check(": -- " not in checked.stderr, f"what nobody wrote: {checked}")
             ran = site.run("job", name)
             check(ran.returncode == code, f"{name}: {ran}")
         several = site.run("job", "--check", "rate", "fine", "gone")
         check(several.returncode != 0 and several.stdout == "fine: fine\n" and several.stderr.count("\n") == 2, f"{several}")
         check(site.run("job", "fine", "rate").returncode == 1, "two at a time")
         check(site.run("status").returncode == 1 and site.run("status", "--job", "fine", str(site.root)).returncode == 1, "status")
+
+
+def test_job__check_of_a_job_with_identities__names_a_missing_key_and_an_unnamed_peer():
+    with Lab("job-trust") as lab:
+        site = Site(lab)
+        (site.source / "f").write_text("x")
+        site.write("nightly")
+        text = (site.jobs / "nightly.toml").read_text().replace("insecure = true\n", "")
+        (site.jobs / "nightly.toml").write_text(text)
+        checked = site.run("job", "--check", "nightly")
+        check(checked.returncode == 41 and "no identity" in checked.stderr, f"{checked}")
+        made = site.run("keygen")
+        check(made.returncode == 0, f"{made}")
+        checked = site.run("job", "--check", "nightly")
+        check(checked.returncode == 41 and f"nobody is known at {site.uri}" in checked.stderr, f"{checked}")
+        peers = [f'[peer.archive]\nid = "{made.stdout.strip()}"\naddress = "tcp://elsewhere.example:7100"\n',
+                 f'[peer.archive]\nid = "{made.stdout.strip()}"\naddress = "{site.uri}"\n', f'[peer.archive]\nid = "{made.stdout.strip()}"\n']
+        for peer, code in zip(peers, (41, 0, 0)):
+            (site.jobs.parent / "ccixfer.toml").write_text(peer)
+            checked = site.run("job", "--check", "nightly")
+            check(checked.returncode == code, f"{peer}: {checked}")
+        (site.jobs.parent / "ccixfer.toml").unlink()
+        (site.jobs.parent / "known_peers").write_text(f"{site.uri} {made.stdout.strip()}\n")
+        check(site.run("job", "--check", "nightly").returncode == 0, "a line of known_peers counts for nothing")
+
+
+def test_job__check_of_a_pull__names_a_directory_that_cannot_be_made():
+    with Lab("job-pull-check") as lab:
+        site = Site(lab)
+        for name, directory, code in (("new", lab.directory / "new", 0), ("there", site.root, 0), ("nowhere", "/nowhere/at/all", 11)):
+            (site.jobs / f"{name}.toml").write_text(f'command = "recv"\nsources = ["{site.uri}/d"]\ndestination = "{directory}"\n'
+                                                    "[options]\ninsecure = true\n")
+            checked = site.run("job", "--check", name)
+            check(checked.returncode == code and (code == 0 or "/nowhere/at: No such file" in checked.stderr), f"{name}: {checked}")
+        check(not (lab.directory / "new").exists(), "the check made the directory")
 
 
 def test_job__history_that_cannot_be_written__costs_no_transfer():

@@ -40,6 +40,15 @@ TEST_CASE("judge__an_expected_id__decides_alone") {
   contains(words, text_of(2));
 }
 
+TEST_CASE("may_know__a_table_or_a_line__says_whether_anybody_could_be_accepted") {
+  const std::string elsewhere = "tcp://elsewhere:7000";
+  CHECK_FALSE(Rig().judge().may_know(here));
+  CHECK_FALSE(Rig().judge({table("lab", 1, {elsewhere})}, elsewhere + " " + text_of(1) + "\n").may_know(here));
+  CHECK(Rig().judge({table("lab", 1, {here})}).may_know("TCP://DTN.LAB:7000"));
+  CHECK(Rig().judge({table("lab", 1, {})}).may_know(here));
+  CHECK(Rig().judge({}, here + " " + text_of(1) + "\n").may_know(here));
+}
+
 TEST_CASE("judge__a_table_with_this_address__decides_before_known_peers") {
   const Rig rig;
   const auto judge = rig.judge({table("lab", 1, {here})}, here + " " + text_of(2) + "\n");
