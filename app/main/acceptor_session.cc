@@ -61,6 +61,7 @@ void Acceptor::Session::report_end(Instant now) const {
   acceptor_.services_.reporter.ended({.transfer = transfer_name(link_.hello().transfer),
                                       .peer = peer_,
                                       .path = path_,
+                                      .name = grant_ ? grant_->name : "",
                                       .serves = acceptor_.options_.root == nullptr,
                                       .kind = result_.kind,
                                       .reason = result_.message,
@@ -308,7 +309,7 @@ void Acceptor::Session::report_session() {
   report::Session line;
   line.transfer = transfer_name(link_.hello().transfer);
   line.path = report_hops(link_.hops(0));
-  line.peer = peer_ = line.path.empty() ? "?" : line.path.back().node;
+  line.peer = peer_ = !line.path.empty() ? line.path.back().node : who_.address.empty() ? "?" : who_.address;
   if (const trust::ProvedPeer* peer = link_.proved()) line.identity = trust::to_string(peer->id);
   acceptor_.services_.reporter.session(line);
   if (acceptor_.options_.activity != nullptr) acceptor_.options_.activity->session_opened();

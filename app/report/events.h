@@ -91,6 +91,7 @@ struct Ended {
   std::string transfer;  // as in Session
   std::string peer;      // as in Session
   std::string path;      // where to, below the receiver's root, or what of the served directory; "": all of it
+  std::string name;      // the peer's in the configuration, for people; "": it has none
   bool serves = false;   // we sent
   ErrorKind kind = ErrorKind::ok;
   std::string reason;

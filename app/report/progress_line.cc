@@ -109,7 +109,7 @@ std::string summary_line(const Done& done) {
 
 std::string ended_line(const Ended& ended) {
   const std::string path = ended.path.empty() ? std::string("the root") : printable(ended.path);
-  const std::string peer = printable(ended.peer);
+  const std::string peer = printable(ended.name.empty() ? ended.peer : ended.name);
   std::string line =
       ended.serves ? fmt::format("transfer of {} to {}", path, peer) : fmt::format("transfer from {} into {}", peer, path);
   line += ended.kind == ErrorKind::ok ? std::string(" ended well") : fmt::format(" ended: {}", error_row(ended.kind).name);

@@ -175,6 +175,9 @@ TEST_CASE("ended_line__who_where_to_how_much_and_how_it_ended") {
   ended.counts.bytes = 4000;
   CHECK(ended_line(ended) ==
         "transfer from tcp://10.0.0.2:5 into run%0A1 ended well: 1 file delivered, 2 unchanged, 3 failed, 4.0 kB");
+  ended.name = "site-a";
+  CHECK(ended_line(ended).starts_with("transfer from site-a into run%0A1 ended well"));
+  ended.name.clear();
   ended.path.clear();
   ended.serves = true;
   ended.kind = ErrorKind::network;
