@@ -170,7 +170,12 @@ def configure_services(root):
     root.write("/etc/ccixfer/border.toml", device("near", ROUTER_1, 7000, 1, "") + device("far", ROUTER_2, 7000, 2, "") +
                peer("sender", "route = true") + peer("bob"), owner="ccixfer")
     root.write("/etc/ccixfer/bob/receiver.toml", '[identity]\nkey = "/etc/ccixfer/bob/identity.key"\n' + device("lan", RECEIVER, 7100, 2, far) +
-               peer("border", "router = true") + peer("sender", 'write = ["."]'), owner="bob")
+               peer("border", 'router = true\nwrite = ["nightly/"]') + peer("sender", 'write = ["."]'), owner="bob")
+    # A job of the account that the router has, too.
+    root.write("/etc/ccixfer/ccixfer.toml", peer("bob"))
+    root.at("/etc/ccixfer/jobs").mkdir()
+    root.write("/etc/ccixfer/jobs/nightly.toml", f'sources = ["/usr/share/doc/ccixfer/examples/"]\ndestination = "tcp://{RECEIVER}:7100/nightly/"\n'
+               '[options]\narchive = true\nlog-file = "/var/log/ccixfer/nightly"\n')
     root.write("/root/sender.toml", '[identity]\nkey = "/root/identity.key"\n' + device("lan", SENDER, 0, 1, near) + peer("border") + peer("bob"))
 
 
@@ -200,6 +205,23 @@ class Transfer:
         check(code == 0, f"the transfer ended with {code}: {self.events[-3:]}{self.words}")
 
 
+def a_job_runs(root):
+    """As ccixfer-job(1) says it: the account finds key, peers, jobs and history without a word in its environment."""
+    checked = root.try_run("ccixfer", "job", "--check", "nightly", user="ccixfer")
+    check(checked.returncode == 0 and checked.stdout == "nightly: fine\n", f"{checked}")
+    check(root.run("ccixfer", "id", user="ccixfer").startswith("cx1-"), "the account does not find its key")
+    # The unit's own state directory is systemd's to make; this one stands in for it.
+    state = root.at("/run/double/ccixfer-job@nightly.service.state")
+    state.symlink_to("/var/lib/ccixfer")
+    root.run("systemctl", "start", "ccixfer-job@nightly.service")
+    listed = root.run("ccixfer", "status", "--history", user="ccixfer")
+    check(listed.count("\n") == 1 and ": nightly to " in listed and ": ok: " in listed, listed)
+    check(root.at("/var/log/ccixfer/nightly").exists(), "no log")
+    check(sorted(path.name for path in root.at("/srv/ccixfer/bob/nightly").iterdir()) ==
+          sorted(path.name for path in root.at("/usr/share/doc/ccixfer/examples").iterdir()), "another tree")
+    say("a job by its unit")
+
+
 def upgraded_while_it_routes(root, deb):
     root.run("dpkg-divert", "--local", "--rename", "--add", "/bin/systemctl")   # apt's own PATH leads there
     shutil.copy(HERE / "systemctl", root.at("/bin/systemctl"))
@@ -212,6 +234,7 @@ def upgraded_while_it_routes(root, deb):
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         check(done.returncode == 0, f"{unit} does not start: {root.at(f'/run/double/{unit}.log').read_text()}")
     pids = {unit: root.at(f"/run/double/{unit}.pid").read_text() for unit in ("ccixfer-route.service", "ccixfer-recv@bob.service")}
+    a_job_runs(root)
     big_file(root.at("/root/big"))
     transfer = Transfer(root, "/root/big")
     transfer.half_way.wait()
@@ -242,7 +265,9 @@ def removed_and_purged(root):
     check(root.at("/etc/ccixfer/border.toml").exists() and root.account("ccixfer"), "the configuration went before it was purged")
     # What was received keeps the name of its owner.
     root.run("install", "-d", "-o", "ccixfer", "/srv/incoming")
-    root.at("/var/lib/ccixfer").mkdir()
+    wants = root.at("/etc/systemd/system/timers.target.wants")
+    wants.mkdir(parents=True, exist_ok=True)
+    (wants / "ccixfer-job@nightly.timer").symlink_to("/lib/systemd/system/ccixfer-job@.timer")
     said = root.try_run("dpkg", "--purge", "ccixfer")
     check(said.returncode == 0 and "/srv/incoming stays" in said.stderr, f"{said}")
     check(root.account("ccixfer") is not None and root.at("/srv/incoming").exists(), "the owner of what was received went")
