@@ -43,8 +43,13 @@ bool is_gone(const TicketRow& row, int64_t now_s) {
   return now_s > end_s && now_s - end_s > ticket_told_s;
 }
 
+tl::unexpected<Error> no_place() {
+  return fail(ErrorKind::usage, "no place for tickets: this account has no home: set HOME or XDG_STATE_HOME");
+}
+
 // A file of its own, since the tickets' is replaced.
 Result<host::Descriptor> lock_beside(const std::string& file) {
+  if (file.empty()) return no_place();
   const std::string name = file + ".lock";
   host::Descriptor fd(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   int status = fd ? 0 : -1;
@@ -107,9 +112,7 @@ Result<void> TicketUse::delivered() {
 }
 
 Result<std::vector<TicketRow>> TicketStore::rows() const {
-  if (file_.empty()) {
-    return fail(ErrorKind::usage, "no place for tickets: this account has no home: set HOME or XDG_STATE_HOME");
-  }
+  if (file_.empty()) return no_place();
   auto content = read_trusted(file_, Others::get_nothing, ticket_file_bytes_max);
   if (!content) return tl::unexpected(content.error());
   std::string text = content->value_or("");

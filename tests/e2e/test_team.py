@@ -374,7 +374,7 @@ def test_team__bad_use__is_one_line_and_exit_1():
         source.write_text("x")
         for options, words in ((("--stripe",), "no task of a Slurm job step"), (("--part", "0/3"), "--part"), (("--part", "4/3"), "--part"),
                                (("--part", "x"), "--part"), (("--part", "1/2", "-"), "name as SRC files or directories"),
-                               (("--part", "1/2", "--lock", "lock"), "--lock")):
+                               (("--part", "1/2", "--lock", lab.directory / "lock"), "--lock")):
             sources = () if options[-1] == "-" else (source,)
             env = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
             ended = subprocess.run([BINARY, "send", "--insecure", *options, *sources, "tcp://127.0.0.1:9/x"], env=env,

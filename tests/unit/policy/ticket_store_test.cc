@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <set>
 
 #include "tests/unit/policy/rig.h"
@@ -283,8 +284,13 @@ TEST_CASE("tickets__a_file_that_others_may_read_or_that_is_damaged__is_refused_w
 }
 
 TEST_CASE("tickets__an_account_without_a_home__has_no_place_for_them") {
+  const TempDir directory;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(directory.path());
   TicketStore store("", [] { return start_s; });
   refusal(store.issue({Direction::write, "/srv", 60, 1}, id_of(1), {"tcp://h:1"}), ErrorKind::usage);
+  CHECK(std::filesystem::is_empty(directory.path()));  // nor a lock, where the process happens to be
+  std::filesystem::current_path(before);
 }
 
 TEST_CASE("tickets__addresses__those_that_fit_are_taken") {
