@@ -309,7 +309,7 @@ void Acceptor::Session::report_session() {
   report::Session line;
   line.transfer = transfer_name(link_.hello().transfer);
   line.path = report_hops(link_.hops(0));
-  line.peer = peer_ = !line.path.empty() ? line.path.back().node : who_.address.empty() ? "?" : who_.address;
+  line.peer = peer_ = line.path.empty() ? "?" : line.path.back().node;
   if (const trust::ProvedPeer* peer = link_.proved()) line.identity = trust::to_string(peer->id);
   acceptor_.services_.reporter.session(line);
   if (acceptor_.options_.activity != nullptr) acceptor_.options_.activity->session_opened();

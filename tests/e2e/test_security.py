@@ -61,7 +61,7 @@ class Pair:
 def test_secured__push_and_second_run__identical_and_audited():
     with Lab("secured") as lab:
         source = small_tree(lab.directory / "tree")
-        pair = Pair(lab, ("--audit-log", lab.directory / "audit"))
+        pair = Pair(lab, ("--audit-log", lab.directory / "audit", "--log-file", lab.directory / "log"))
         for wanted in (0, 0):
             sender = pair.send("-a", f"{source}/", pair.uri + "/x/")
             ends(sender, wanted)
@@ -75,6 +75,7 @@ def test_secured__push_and_second_run__identical_and_audited():
         lines = [json.loads(line) for line in (lab.directory / "audit").read_text().splitlines()]
         check([(line["event"], line["peer"], line["name"], line["path"]) for line in lines] ==
               [("session", pair.alice.id, "alice", "x")] * 2 + [("refused", stranger.id, "", "x")], f"{lines}")
+        check((lab.directory / "log").read_text().count("transfer from alice into x ended well: ") == 2, "the log does not name alice")
         check(pair.receiver.done()["counters"]["segments_bad"] == 0, "something came damaged")
 
 
