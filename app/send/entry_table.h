@@ -55,7 +55,6 @@ struct LargeFile {
   PieceSet told_holes;                // so no word about these is expected, and none matters
   std::map<uint64_t, Hash128> there;  // of the wanted ones: what the destination has in their place
   uint32_t reading = 0;               // jobs
-  uint32_t unplaced = 0;              // segments in buffers
   uint64_t hashed = 0;                // pieces whose hash is known
   std::vector<Hash128> hashes;        // while open, when every piece was wanted at first
   bool has_digest = false;
@@ -67,7 +66,7 @@ enum class EntryPhase : uint8_t {
   announced,  // in an entries segment; the verdict is to come
   queued,     // wanted
   reading,    // small: in a pack job. Large: opening, open or checking
-  sent,       // all is placed or in a segment; the result is to come
+  sent,       // all of it is in segments; the result is to come
   refused,    // FileEnd said that it cannot be sent; the result is to come
   ended,      // the result came while a job still reads it
 };

@@ -234,7 +234,6 @@ void LargeReads::piece_read(PieceData& data) {
       handler_.on_same(entry, data.piece);
       return settle(entry);
     }
-    ++large.unplaced;
     FilledSegment segment;
     segment.header.kind = session::SegmentKind::piece;
     segment.header.index = entry.index;
@@ -250,11 +249,6 @@ void LargeReads::piece_read(PieceData& data) {
   settle(entry);
 }
 
-void LargeReads::placed(Entry& entry) {
-  --entry.large->unplaced;
-  settle(entry);
-}
-
 // What a large file needs next, if it needs anything. Called whenever something of the file ended.
 void LargeReads::settle(Entry& entry) {
   if (entry.phase != EntryPhase::reading) return;
@@ -264,7 +258,7 @@ void LargeReads::settle(Entry& entry) {
     close(entry);
     return refuse(entries_, entry, entry.outcome, handler_);
   }
-  if (!large.wanted.empty() || !large.untold.empty() || large.unplaced > 0) return;
+  if (!large.wanted.empty() || !large.untold.empty()) return;
   large.phase = LargeFile::Phase::checking;
   ++entry.jobs;
   auto data = std::make_unique<OpenData>();

@@ -1,9 +1,10 @@
 // Reads files that go in pieces: opens each, reads the pieces that are wanted, and looks at the
-// file once more when all of them are placed. A file that is not the listed version any more at
-// either look is refused.
+// file once more when all of them are read. A file that is not the listed version any more at
+// either look is refused. The pieces may still be on their way then: each has its hash, so the
+// destination notices what changes behind that look, and asks for the piece again.
 // A piece that the destination has already, by its hash, is read and not sent.
-// In: files with wanted pieces (LargeFile), the pieces that were placed. Out: pieces to the sink;
-// pieces that are the same, and the end of each file, to the handler.
+// In: files with wanted pieces (LargeFile). Out: pieces to the sink; pieces that are the same, and
+// the end of each file, to the handler.
 // Bounds: large_files_open_max open files. At most compared_files_open_max of them are such as have pieces that others name: they
 // may stay open for long, and the rest is for those that this end reads without waiting for anybody.
 // Digests of files up to digest_pieces_max pieces.
@@ -36,7 +37,6 @@ class LargeReads {
   [[nodiscard]] Result<void> compare(Entry& entry, const session::Compare& compare);
   [[nodiscard]] bool is_elsewhere(Entry& entry, uint64_t first_piece, uint64_t count);  // as of FileWants
   void forget_there(LargeFile& large, uint64_t first_piece, uint64_t count);            // these pieces are to be sent in any case
-  void placed(Entry& entry);                                                            // a piece of it
   void entry_ends(Entry& entry);                                                        // before it leaves the table
   void start_opens();
   // False: no piece of an open file is wanted, or there is no buffer.

@@ -17,7 +17,7 @@ class ReadHandler {
   virtual void on_refused(const Entry& entry) = 0;
   // Wanted pieces that are holes: nothing is read there, and no segment brings them.
   virtual void on_holes(session::Holes holes, uint64_t bytes) = 0;
-  // All of a file that goes in pieces is placed.
+  // All of a file that goes in pieces is in segments.
   virtual void on_file_end(const session::FileEnd& end) = 0;
   // The destination has that piece already.
   virtual void on_same(const Entry& entry, uint64_t piece) = 0;

@@ -58,9 +58,7 @@ void ReadStage::entry_ends(Entry& entry) {
 
 void ReadStage::piece_placed(uint64_t index) {
   Entry* entry = entries_.find(index);
-  if (entry == nullptr) return;
-  if (entry->stream) return stream_.placed(*entry);
-  if (entry->large) large_.placed(*entry);
+  if (entry != nullptr && entry->stream) stream_.placed(*entry);
 }
 
 void ReadStage::start_reads(const ReadPace& pace, BufferShare& buffers) {

@@ -35,7 +35,7 @@ class ReadStage final : public FileWants {
   }
   [[nodiscard]] bool want_again(Entry& entry, uint64_t first_piece, uint64_t count) override;
   void entry_ends(Entry& entry) override;
-  void piece_placed(uint64_t index);  // of the file with that index, which may have ended
+  void piece_placed(uint64_t index);  // of the file with that index, which may have ended: standard input waits for it
   void start_reads(const ReadPace& pace, BufferShare& buffers);
   [[nodiscard]] uint64_t same_bytes() const { return large_.same_bytes(); }      // that the destination had, and needed not be sent
   [[nodiscard]] bool waits_for_input() const { return stream_.holds_buffer(); }  // with a buffer, for who knows how long

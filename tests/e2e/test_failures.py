@@ -152,7 +152,7 @@ def growing_file(lab, unreadable, pull, keeps_growing):
     source.mkdir()
     if unreadable:   # a link to itself cannot be read by anybody, root included
         os.symlink("loop", source / "loop")
-    growing = big_file(source / "growing", 64 << 20)
+    growing = big_file(source / "growing", 160 << 20)   # what is read ahead is no part of what can still be seen to change
     target = lab.directory / "target"
     target.mkdir()
     slowly = ["--bwlimit", "100MB/s", "--insecure"]

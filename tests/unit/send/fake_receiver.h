@@ -121,7 +121,9 @@ struct ReceivedFile {
   std::map<uint64_t, std::string> pieces;
   std::optional<std::string> packed;
   std::optional<session::FileEnd> end;
+  std::vector<session::Want::Range> wanted;  // of the verdict `pieces`
   bool ended = false;
+  [[nodiscard]] bool is_complete() const;  // its end is here, and so are the pieces that were wanted
   bool bad = false;
 };
 

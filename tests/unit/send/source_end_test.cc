@@ -151,7 +151,7 @@ TEST_CASE("source__link_lost_before_the_goodbye_is_gone__finished_without_an_err
 
 TEST_CASE("source__receiver_claims_a_file_while_it_is_read__protocol_error") {
   const TempDir dir;
-  dir.file_of("t/large", 9 * mib);
+  dir.file_of("t/large", 61 * mib);
   Bench bench(options_of({dir.path("t")}));
   bench.receiver.puts_per_turn = 1;
   bench.start();

@@ -115,7 +115,7 @@ TEST_CASE("source__many_large_files__sixteen_are_open_at_once") {
   dir.directory("t");
   for (int i = 0; i < 20; ++i) {
     dir.file("t/large" + std::to_string(i), "");
-    std::filesystem::resize_file(dir.path("t/large" + std::to_string(i)), 5 * mib);
+    std::filesystem::resize_file(dir.path("t/large" + std::to_string(i)), 21 * mib);
   }
   Bench bench(options_of({dir.path("t")}), 4);
   size_t opens = 0;
