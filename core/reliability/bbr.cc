@@ -18,7 +18,7 @@ constexpr uint64_t pace_down = 75;
 constexpr uint64_t pace_margin = 99;  // a little less than measured, so that a queue does not stay
 
 // Percent of the product that may be in flight.
-constexpr uint64_t window_startup = 277;
+constexpr uint64_t window_startup = 225;
 constexpr uint64_t window_usual = 200;
 constexpr uint64_t window_probe_round_trip = 50;
 constexpr uint64_t window_min_datagrams = 4;
@@ -28,7 +28,8 @@ constexpr uint64_t window_spare_datagrams = 3;  // for acknowledgements that are
 constexpr uint64_t batches_datagrams_max = 3 * 64;
 constexpr uint64_t batches_per_s = 1000;
 
-constexpr uint64_t full_growth = 125;  // percent: less growth in a round does not count
+constexpr uint64_t queue_stands = 150;  // percent of the product in flight: the path is full, whatever more there is to send
+constexpr uint64_t full_growth = 125;   // percent: less growth in a round does not count
 constexpr uint32_t full_rounds = 3;
 constexpr uint64_t loss_tolerated = 2;        // percent of a round
 constexpr uint64_t loss_of_collapse = 10;     // the path is much slower than the model says
@@ -95,7 +96,7 @@ void Bbr::acked(const AckReport& report) {
 void Bbr::end_round(const AckReport& report) {
   round_ended_ = true;
   const bool lossy = rounds_.lost_more_than(loss_tolerated, loss_spare_datagrams * datagram_);
-  if (!full_) look_for_full_pipe(report.rate);
+  if (!full_) look_for_full_pipe(report);
   probe_was_lossy_ = probe_was_lossy_ || (lossy && is_probe_round_);
   if (phase_ == Phase::cruise) is_probe_round_ = false;  // those after it are not
   if (!lossy) return;
@@ -104,15 +105,18 @@ void Bbr::end_round(const AckReport& report) {
     bandwidth_.next_cycle();
 }
 
-void Bbr::look_for_full_pipe(const RateSample& sample) {
-  if (sample.app_limited) return;
+// A sender that has no more to send says nothing of the path, unless a queue stands there already.
+void Bbr::look_for_full_pipe(const AckReport& report) {
+  if (report.rate.app_limited && report.in_flight_bytes < product_bytes(queue_stands)) return;
   if (bandwidth_.most() * 100 >= full_bandwidth_ * full_growth) {
     full_bandwidth_ = bandwidth_.most();
     rounds_without_more_ = 0;
     return;
   }
   ++rounds_without_more_;
-  full_ = rounds_without_more_ >= full_rounds || rounds_.lost_more_than(loss_tolerated, loss_spare_datagrams * datagram_);
+  // Twice as much in flight brings no more: the rest stands in a queue.
+  full_ = rounds_without_more_ >= full_rounds || report.in_flight_bytes >= product_bytes(queue_stands) ||
+          rounds_.lost_more_than(loss_tolerated, loss_spare_datagrams * datagram_);
 }
 
 void Bbr::enter(Phase phase, Instant now) {

@@ -2,10 +2,11 @@
 // round trip without a queue. The connection sends at that rate and keeps about twice their product
 // in flight, so it neither needs a full queue to be fast nor takes a single loss for congestion.
 //
-// Phases: `startup` raises the pace each round until the rate grows no more; `drain` empties the
-// queue that startup built; then `cruise` at the measured rate, with a `probe_up` now and then (a
-// quarter faster, to find out whether there is more) and a `probe_down` after it. When no short
-// round trip has been seen for ten seconds, `probe_round_trip` keeps little in flight for 200 ms.
+// Phases: `startup` raises the pace each round until the rate grows no more (in three rounds, or in
+// one where half a product stands in a queue already); `drain` empties the queue that startup built;
+// then `cruise` at the measured rate, with a `probe_up` now and then (a quarter faster, to find out
+// whether there is more) and a `probe_down` after it. When no short round trip has been seen for ten
+// seconds, `probe_round_trip` keeps little in flight for 200 ms.
 //
 // Losses: a round that loses more than 2 % bounds what is in flight (never below the product). If
 // it was a round of a probe, the next probe waits longer: the one who probes too far makes way for
@@ -41,7 +42,7 @@ class Bbr final : public CongestionControl {
 
  private:
   void end_round(const AckReport& report);
-  void look_for_full_pipe(const RateSample& sample);
+  void look_for_full_pipe(const AckReport& report);
   void advance_phase(const AckReport& report);
   void probe_round_trip(const AckReport& report);
   void enter(Phase phase, Instant now);

@@ -1,7 +1,8 @@
 // Spreads a window over its round trip: a bucket of credit that fills at `rate` and holds a burst. Pure. In: what was sent, and the
 // rate in bytes a second from then on. Out: the instant from which the next datagrams may go. A burst is what the rate brings in a
 // millisecond, within bounds. Who has used its credit up waits for what half a millisecond brings, or half a burst where that is
-// less: what goes out together costs one call and one turn.
+// less: what goes out together costs one call and one turn. Clocks and processors are late by a millisecond or more; whoever
+// waited for its turn and has it late makes up for that, because a rate that loses what came too late is never reached.
 // Source: RFC 9002 §7.7; the send quantum of draft-cardwell-iccrg-bbr-congestion-control-02.
 #pragma once
 #include <algorithm>
@@ -25,6 +26,13 @@ class Pacer {
     rate_ = rate_bytes_per_s;
     credit_ -= static_cast<int64_t>(bytes);
   }
+  // It has waited for ready_at() with something to send. Without such a word the time counts as a pause, which earns a burst at
+  // most.
+  void waited(Instant now) {
+    const auto late = static_cast<int64_t>(rate_ * late_max_us / 1'000'000);
+    credit_ = std::min(std::max(burst(), late), credit_ + earned(now));
+    filled_at_ = now;
+  }
   [[nodiscard]] Instant ready_at(Instant now) const {
     const int64_t credit = credit_at(now);
     if (credit > 0 || rate_ == 0) return now;
@@ -35,11 +43,13 @@ class Pacer {
 
  private:
   static constexpr uint64_t bursts_per_s = 1000;
+  static constexpr uint64_t late_max_us = 4000;
   [[nodiscard]] int64_t burst() const { return static_cast<int64_t>(std::clamp<uint64_t>(rate_ / bursts_per_s, least_, most_)); }
-  [[nodiscard]] int64_t credit_at(Instant now) const {
+  [[nodiscard]] int64_t earned(Instant now) const {
     const auto elapsed_us = static_cast<uint64_t>(std::clamp<int64_t>((now - filled_at_).count() / 1000, 0, 1'000'000));
-    return std::min(burst(), credit_ + static_cast<int64_t>(elapsed_us * rate_ / 1'000'000));
+    return static_cast<int64_t>(elapsed_us * rate_ / 1'000'000);
   }
+  [[nodiscard]] int64_t credit_at(Instant now) const { return std::min(std::max(burst(), credit_), credit_ + earned(now)); }
   void fill(Instant now) {
     credit_ = rate_ == 0 ? burst() : credit_at(now);
     filled_at_ = now;

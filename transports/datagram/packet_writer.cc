@@ -40,6 +40,7 @@ void PacketWriter::send_probes(Connection& c) {
 }
 
 void PacketWriter::transmit(Connection& c) {
+  if (c.pace_at <= engine_.now()) c.pacer.waited(engine_.now());
   c.pace_at = never;
   if (outbox_.has_room()) send_probes(c);
   for (uint32_t budget = send_budget_datagrams; outbox_.has_room(); --budget) {

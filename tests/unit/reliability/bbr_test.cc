@@ -134,6 +134,20 @@ TEST_CASE("bbr__a_path__startup_finds_its_rate_in_some_rounds_then_the_queue_is_
   CHECK(path.control.round_trip_least() < 21ms);
 }
 
+TEST_CASE("bbr__startup__ends_when_twice_as_much_in_flight_brings_no_more") {
+  Path path;
+  path.rate = 100'000'000;
+  path.round_trip = 100ms;
+  path.queue_bytes = 10'000'000;  // one product
+  path.pacer = reliability::Pacer{64 * datagram, 64 * datagram};
+  while (path.control.phase() == Phase::startup && path.now < start + 5s) path.run(10ms);
+  CHECK(path.now < start + 1300ms);
+  path.run(start + 2s - path.now);
+  CHECK(path.lost < 6000);  // a round trip has 10,000
+  CHECK(path.ledger.delivered_bytes() > 118'000'000);
+  CHECK(path.control.bandwidth_bytes_per_s() > 95'000'000);
+}
+
 TEST_CASE("bbr__a_deep_queue__the_rate_is_used_and_the_queue_stays_short") {
   Path path;
   path.run(2s);

@@ -78,3 +78,33 @@ TEST_CASE("pacer__used_up__the_next_ones_go_together_half_a_millisecond_of_them_
   for (; pacer.ready_at(later) <= later; ++burst) pacer.sent(datagram, 100'000'000, later);
   CHECK(burst == 40);
 }
+
+// As of a host that sleeps in whole milliseconds, or has other things to do.
+TEST_CASE("pacer__turns_come_late__the_rate_is_reached_all_the_same") {
+  constexpr uint64_t rate = 100'000'000;
+  for (const Duration turn : {1500us, 3500us}) {
+    Pacer pacer(10 * datagram, 64 * datagram);
+    Instant now = start;
+    uint64_t sent = 0;
+    const auto send_all = [&] {
+      uint64_t count = 0;
+      for (; pacer.ready_at(now) <= now; ++count) pacer.sent(datagram, rate, now);
+      sent += count * datagram;
+      return count;
+    };
+    static_cast<void>(send_all());
+    for (int late = 0; late < 1000; ++late) {
+      REQUIRE(pacer.ready_at(now) < now + turn);
+      now += turn;
+      pacer.waited(now);
+      CHECK(send_all() <= 351);
+    }
+    CHECK(static_cast<double>(sent) ==
+          Approx(std::chrono::duration<double>(now - start).count() * static_cast<double>(rate)).epsilon(0.01));
+    now += 1s;  // much later is made up for in part
+    pacer.waited(now);
+    CHECK(send_all() <= 401);
+    now += 1s;  // and a pause not at all
+    CHECK(send_all() == 64);
+  }
+}
