@@ -199,16 +199,26 @@ void Lanes::turn(Instant now, uint32_t buffers_max, uint32_t buffers_in_jobs) {
   const uint32_t share = std::min(turns_->share(), buffers_max);
   const uint32_t ahead_of_one = ahead_of_all == 0 ? 0 : std::max(1u, ahead_of_all / live_count);
   const auto held = [&] { return posted_total_ + buffers_in_jobs; };
+  const auto post_ahead = [&](Lane& lane, uint32_t ahead) {
+    ahead = std::min(ahead, lane.window.segments());
+    while (lane.posted < ahead && held() < ahead_of_all && turns_->may_post_ahead() && post_one(lane, true, now)) {
+    }
+  };
   auto at = live_.lower_bound(first_);
   for (uint32_t visited = 0; visited < live_count; ++visited, ++at) {
     if (at == live_.end()) at = live_.begin();
     Lane& lane = lanes_.at(at->second);
     first_ = lane.index;  // the next round begins where this one ran out
-    const uint32_t ahead = std::min(ahead_of_one, lane.window.segments());
-    while (lane.posted < ahead && held() < ahead_of_all && turns_->may_post_ahead() && post_one(lane, true, now)) {
-    }
+    post_ahead(lane, ahead_of_one);
     post_asked(lane, share - std::min(share, held()), now);
-    grant(lane);
+    if (ahead_of_one == 0) grant(lane);
+  }
+  if (ahead_of_one > 0) {  // what is left of the parts, one for each lane
+    for (const auto& [index, base] : live_) {
+      Lane& lane = lanes_.at(base);
+      post_ahead(lane, ahead_of_one + 1);
+      grant(lane);
+    }
   }
   for (const session::LaneIndex index : std::exchange(broken_, {})) link_.close_lane(index);
   deadline_ = std::min(deadline_, rate_->next_deadline(now));

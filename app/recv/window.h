@@ -1,8 +1,9 @@
 // How many buffers a lane has posted ahead of its source: enough to keep the path full and no more,
 // because each of them has left the caches when its turn comes again. The window begins small and
-// doubles while the source waits for credit. Waiting shows in the time from the posting of a buffer to
-// its filling: a source that waits fills it within about one round trip, and one with plenty of credit
-// only after the buffers before it. The shortest such time seen stands for the round trip.
+// doubles for as long as that makes the lane faster, which shows in the time from the posting of a
+// buffer to its filling. A source that waits for credit fills it within about a round trip, however
+// many are posted. Where credit is plenty, a buffer waits for those before it, and twice as many
+// buffers take twice the time. Compared are means, because a lost packet holds a segment up.
 // Pure.
 #pragma once
 #include <cstdint>
@@ -23,7 +24,9 @@ class Window {
  private:
   uint32_t segments_ = window_segments_first;
   uint64_t judged_from_ = 0;  // earlier ones were posted under a smaller window and say nothing of this one
-  Duration shortest_ = forever;
+  Duration waited_{0};        // in all, by `count_` of them
+  uint32_t count_ = 0;
+  Duration mean_before_ = forever;  // under the window before
 };
 
 }  // namespace ccixfer::recv

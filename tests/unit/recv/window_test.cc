@@ -62,17 +62,31 @@ TEST_CASE("window__short_path__stays_small") {
   CHECK(grown.segments <= 2 * window_segments_first);
 }
 
-TEST_CASE("window__buffers_posted_under_a_smaller_window__do_not_make_it_grow_again") {
+TEST_CASE("window__losses_hold_segments_up__grows_all_the_same") {
+  Window window;
+  uint64_t n = 0;
+  for (uint64_t posted = 0; n < 300; ++n) {
+    posted = std::max<uint64_t>(posted, n + window.segments());
+    window.arrived(n, n % 3 == 0 ? 100ms : 230ms, posted);
+  }
+  CHECK(window.segments() >= 64);
+}
+
+TEST_CASE("window__buffers_posted_under_a_smaller_window__say_nothing_of_this_one") {
   Window window;
   window.arrived(0, 10ms, 4);
+  CHECK(window.segments() == 4);  // one alone says little
+  window.arrived(1, 10ms, 5);
   CHECK(window.segments() == 8);
-  for (uint64_t n = 1; n < 8; ++n) window.arrived(n, 10ms, n + 8);
+  for (uint64_t n = 2; n < 9; ++n) window.arrived(n, 10ms, n + 8);  // three of before, and four that were posted at once
   CHECK(window.segments() == 8);
-  window.arrived(8, 20ms, 16);
-  CHECK(window.segments() == 8);
-  window.arrived(9, 19ms, 17);
+  window.arrived(9, 20ms, 17);
+  window.arrived(10, 20ms, 18);
+  CHECK(window.segments() == 8);  // twice the time: the others were before it
+  window.arrived(11, 14ms, 19);
+  window.arrived(12, 14ms, 20);
   CHECK(window.segments() == 16);
-  for (uint64_t n = 10; n < 100000; ++n) window.arrived(n, 10ms, n + 1);
+  for (uint64_t n = 13; n < 200000; ++n) window.arrived(n, 10ms, n + 1);
   CHECK(window.segments() == window_segments_max);
 }
 
