@@ -10,6 +10,11 @@
 namespace ccixfer::program {
 namespace {
 
+bool queue_stands(const ports::PathFigures& path) {
+  constexpr double longer = 1.25;  // round trips are longer than the least by so much
+  return std::chrono::duration<double>(path.round_trip) >= longer * std::chrono::duration<double>(path.round_trip_least);
+}
+
 constexpr double path_bytes_per_s = 1.25e9;      // 10 Gb/s: what a path is taken for, as nobody knows
 constexpr double connection_window_bytes = 4e6;  // what Linux lets a connection's buffers grow to (net.ipv4.tcp_wmem)
 
@@ -18,7 +23,6 @@ constexpr int interval_round_trips = 4;
 constexpr int settle_round_trips = 14;
 constexpr uint64_t losses_least = 2;      // in an interval: one may be a probe of the kernel's
 constexpr double time_held_most = 0.1;    // of a lane's, by losses: each holds it for a round trip, as its window fills meanwhile
-constexpr double queue_stands = 1.25;     // round trips are longer than the least by so much
 constexpr double still_growing = 1.1;     // of the interval before
 constexpr double part_that_counts = 0.5;  // of what more lanes could have added
 
@@ -48,8 +52,7 @@ LaneCount::LaneCount(uint16_t least, uint16_t most, Duration round_trip)
 double LaneCount::losses_by_chance(const Seen& seen) const {
   if (!before_->path || !seen.path || seen.path->resent_packets < before_->path->resent_packets) return 0;
   const uint64_t lost = seen.path->resent_packets - before_->path->resent_packets;
-  const auto round_trip = std::chrono::duration<double>(seen.path->round_trip);
-  if (lost < losses_least || round_trip >= queue_stands * seen.path->round_trip_least) return 0;
+  if (lost < losses_least || queue_stands(*seen.path)) return 0;
   return static_cast<double>(lost) * round_trip_ / (seen.at - before_->at);
 }
 
@@ -60,13 +63,15 @@ void LaneCount::grow(uint16_t lanes, Instant now) {
   next_look_ = lanes_ == most_ ? never : after(now, settle_round_trips * look_every_);
 }
 
-void LaneCount::judge_rate(double rate, Instant now) {
+void LaneCount::judge_rate(double rate, const std::optional<ports::PathFigures>& path, Instant now) {
   const double before = std::exchange(rate_before_, rate);
   if (before <= 0 || rate > still_growing * before) return;
   if (trial_) {
     const double could_add = trial_->rate_before * (lanes_ - trial_->lanes_before) / trial_->lanes_before;
     if (rate < trial_->rate_before + part_that_counts * could_add) return;
   }
+  if (path && queue_stands(*path))
+    return;  // the path is full: more lanes would lengthen the queue, and lose what does not fit there
   trial_ = Trial{lanes_, std::max(rate, before)};
   grow(static_cast<uint16_t>(lanes_ + std::max(1, lanes_ / 2)), now);
 }
@@ -85,7 +90,7 @@ void LaneCount::look(Instant now, uint64_t moved_bytes, const std::optional<port
   const double rate =
       static_cast<double>(moved_bytes - before_->moved_bytes) / std::chrono::duration<double>(now - before_->at).count();
   before_ = seen;
-  judge_rate(rate, now);
+  judge_rate(rate, path, now);
 }
 
 }  // namespace ccixfer::program

@@ -2,7 +2,8 @@
 // - Packets that are lost although no queue stands in the path are lost by chance. Each loss holds up its own lane alone, and for
 //   a round trip, so the more losses there are in a round trip, the more lanes the session gets.
 // - Where the rate grows no more, half as many lanes again are tried. They stay, and more are tried, if the rate grew with them.
-//   If it did not, the path is full, or a disk or a processor sets the pace, and nothing is tried before the rate grows.
+//   If it did not, the path is full, or a disk or a processor sets the pace, and nothing is tried before the rate grows. Nothing
+//   is tried while a queue stands in the path: then it is full.
 // Few lanes are better as long as they fill the path: many that do not know of each other fill its queue, lose what does not
 // fit there, and the last one to end is later.
 // Pure: it is told what moved, and when.
@@ -16,7 +17,7 @@
 
 namespace ccixfer::program {
 
-inline constexpr uint16_t lanes_first_most = 4;
+inline constexpr uint16_t lanes_first_most = 6;
 inline constexpr uint16_t lanes_chosen_most = 16;
 inline constexpr Duration lane_look_every_least = std::chrono::milliseconds(50);
 
@@ -48,7 +49,7 @@ class LaneCount {
   };
   [[nodiscard]] double losses_by_chance(const Seen& seen) const;  // in a round trip, by all lanes
   void grow(uint16_t lanes, Instant now);
-  void judge_rate(double rate, Instant now);
+  void judge_rate(double rate, const std::optional<ports::PathFigures>& path, Instant now);
 
   const uint16_t most_;
   const Duration round_trip_;

@@ -1,6 +1,7 @@
 #include "app/send/lane_table.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "app/session/limits.h"
 #include "core/base/check.h"
@@ -8,6 +9,10 @@
 namespace ccixfer::send {
 
 using session::LaneIndex;
+
+namespace {
+constexpr double forever_seconds = std::numeric_limits<double>::infinity();
+}
 
 void LaneTable::up(LaneIndex lane) {
   CHECK(lane < session::lanes_max);
@@ -71,7 +76,8 @@ void LaneTable::put_ended(LaneIndex index, uint64_t bytes) {
 }
 
 void LaneTable::put_took(LaneIndex lane, uint64_t carried_bytes, Duration took) {
-  if (is_up(lane)) lanes_[lane].pace.ended(carried_bytes, took);
+  round_trip_.took(took);
+  if (is_up(lane)) lanes_[lane].pace.ended(carried_bytes, took, round_trip_.least());
 }
 
 void LaneTable::stall(LaneIndex lane) { lanes_[lane].stalled = true; }
@@ -80,11 +86,35 @@ void LaneTable::unstall() {
   for (Lane& lane : lanes_) lane.stalled = false;
 }
 
-std::optional<LaneIndex> LaneTable::choose() const {
+// When what is in the air on a lane has arrived, and a segment behind it; 0 where the lane's rate is not known.
+double LaneTable::seconds_of_next(const Lane& lane) const {
+  const double rate = lane.pace.bytes_per_s();
+  return rate > 0 ? (static_cast<double>(lane.in_air_bytes) + double{session::piece_bytes}) / rate : 0;
+}
+
+// A slow lane takes none that comes sooner by waiting for a fast one. Towards the end of a transfer nothing is left behind it that
+// would keep the others busy meanwhile.
+double LaneTable::seconds_most(uint64_t ready_bytes) const {
+  double rate = 0;
+  uint64_t bytes = ready_bytes;
+  double quickest = forever_seconds;
+  for (const Lane& lane : lanes_) {
+    if (!lane.usable()) continue;
+    if (lane.pace.bytes_per_s() <= 0) return forever_seconds;
+    rate += lane.pace.bytes_per_s();
+    bytes += lane.in_air_bytes;
+    quickest = std::min(quickest, seconds_of_next(lane));
+  }
+  return rate > 0 ? std::max(quickest, static_cast<double>(bytes) / rate) : forever_seconds;
+}
+
+std::optional<LaneIndex> LaneTable::choose(uint64_t ready_bytes) const {
   std::optional<LaneIndex> best;
   const bool has_others = live() > 1;
+  const double most = has_others ? seconds_most(ready_bytes) : forever_seconds;
   for (size_t i = 0; i < lanes_.size(); ++i) {
-    if (!lanes_[i].usable() || (has_others && !lanes_[i].pace.has_room(lanes_[i].in_air_bytes))) continue;
+    if (!lanes_[i].usable()) continue;
+    if (has_others && (!lanes_[i].pace.has_room(lanes_[i].in_air_bytes) || seconds_of_next(lanes_[i]) > most)) continue;
     if (!best || lanes_[i].in_air < lanes_[*best].in_air) best = static_cast<LaneIndex>(i);
   }
   return best;

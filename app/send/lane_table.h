@@ -45,7 +45,8 @@ class LaneTable {
   void put_took(session::LaneIndex lane, uint64_t carried_bytes, Duration took);
   void stall(session::LaneIndex lane);
   void unstall();  // once a turn
-  [[nodiscard]] std::optional<session::LaneIndex> choose() const;
+  // For a segment, when so much is ready, it included.
+  [[nodiscard]] std::optional<session::LaneIndex> choose(uint64_t ready_bytes) const;
   [[nodiscard]] bool has_credit() const;       // some lane has
   [[nodiscard]] bool has_idle_credit() const;  // some lane with credit has nothing in the air
   [[nodiscard]] bool anything_in_air() const;
@@ -54,7 +55,11 @@ class LaneTable {
   [[nodiscard]] bool is_up(session::LaneIndex lane) const { return lane < lanes_.size() && lanes_[lane].up; }
 
  private:
+  [[nodiscard]] double seconds_of_next(const Lane& lane) const;
+  [[nodiscard]] double seconds_most(uint64_t ready_bytes) const;
+
   std::vector<Lane> lanes_;
+  PutRoundTrip round_trip_;
 };
 
 }  // namespace ccixfer::send

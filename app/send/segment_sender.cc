@@ -54,7 +54,7 @@ void SegmentSender::send_ready_segments(Instant now) {
   judge_pace(now);
   while (!entries_ready_.empty() || !data_ready_.empty()) {
     if (!rate_->may_send(now)) return;
-    const std::optional<LaneIndex> lane = lanes_.choose();
+    const std::optional<LaneIndex> lane = lanes_.choose((entries_ready_.size() + data_ready_.size()) * session::piece_bytes);
     if (!lane) return ask_for_credit();
     RingBuffer<uint32_t>& queue = entries_ready_.empty() ? data_ready_ : entries_ready_;
     if (put(queue.front(), *lane, false, now)) queue.drop_front();

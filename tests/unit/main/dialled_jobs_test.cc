@@ -242,8 +242,8 @@ TEST_CASE("dialled__lanes__as_asked_for_but_no_more_than_the_peer_takes") {
     size_t lanes;
   };
   for (const Row& row : {Row{3, 8, 0, 0ms, 1, 3}, Row{3, 2, 0, 0ms, 1, 2}, Row{3, 0, 0, 0ms, 1, 1}, Row{0, 8, 0, 0ms, 4, 1},
-                         Row{0, 8, 1, 10ms, 1, 4}, Row{0, 8, 1, 0ms, 4, 1}, Row{0, 8, 2, 0ms, 4, 4}, Row{0, 3, 2, 0ms, 4, 3},
-                         Row{0, 8, 2, 10ms, 4, 4}, Row{0, 100, 2, 0ms, 40, 16}, Row{1, 8, 2, 10ms, 4, 1}}) {
+                         Row{0, 8, 1, 10ms, 1, 6}, Row{0, 8, 1, 0ms, 4, 1}, Row{0, 8, 2, 0ms, 4, 4}, Row{0, 3, 2, 0ms, 4, 3},
+                         Row{0, 8, 2, 10ms, 4, 6}, Row{0, 100, 2, 0ms, 40, 16}, Row{1, 8, 2, 10ms, 4, 1}}) {
     INFO(row.asked << " asked, " << row.allowed << " allowed, " << row.hops << " hops, " << row.routers << " routers");
     DialledRig rig([&](DialPlan& plan) {
       plan.lanes = row.asked;
@@ -264,24 +264,24 @@ TEST_CASE("dialled__lanes__as_asked_for_but_no_more_than_the_peer_takes") {
 }
 
 TEST_CASE("dialled__a_long_path__gets_more_lanes_where_they_are_of_use") {
-  for (const bool loses : {false, true}) {
+  for (const bool has_queue : {false, true}) {
     DialledRig rig([](DialPlan& plan) { plan.lanes = 0; });
     rig.net.received_bytes = 0;
-    rig.net.path_figures = ports::PathFigures{1000, 0, 100ms, 100ms};
+    rig.net.path_figures = ports::PathFigures{1000, 0, has_queue ? 150ms : 100ms, 100ms};
     ports::HopInfo hop;
     hop.transport = "fake";
     hop.round_trip = 100ms;
     rig.net.path.assign(1, hop);
     REQUIRE(rig.run_until_moving());
     rig.run_to(rig.now + 50ms);
-    REQUIRE(rig.near_link->live_lanes().size() == 4);
+    REQUIRE(rig.near_link->live_lanes().size() == 6);
     for (int step = 0; step < 100; ++step) {
       // However many there are, the path carries so much: what each lane says is its part of that.
       *rig.net.received_bytes += 25'000'000 / rig.near_link->live_lanes().size();
-      if (loses) rig.net.path_figures->resent_packets += 100;
+      rig.net.path_figures->resent_packets += 100;
       rig.run_to(rig.now + 100ms);
     }
-    CHECK(rig.near_link->live_lanes().size() == (loses ? 8 : 6));  // the peer takes no more than eight
+    CHECK(rig.near_link->live_lanes().size() == (has_queue ? 6 : 8));  // the peer takes no more than eight
   }
 }
 

@@ -40,13 +40,13 @@ struct Path {
 
 TEST_CASE("lane_count__path_that_few_lanes_fill__one_trial_and_no_more") {
   Path path{.path_bytes_per_s = 100e6};
-  CHECK(path.run(300ms) == 4);
-  CHECK(path.run(60s) == 6);
+  CHECK(path.run(300ms) == 6);
+  CHECK(path.run(60s) == 9);
 }
 
 TEST_CASE("lane_count__others_leave_the_path__more_are_tried_again") {
   Path path{.path_bytes_per_s = 100e6};
-  REQUIRE(path.run(60s) == 6);
+  REQUIRE(path.run(60s) == 9);
   path.path_bytes_per_s = 200e6;
   CHECK(path.run(60s) == 13);
 }
@@ -59,12 +59,12 @@ TEST_CASE("lane_count__path_that_no_number_of_lanes_fills__as_many_as_may_be") {
 
 TEST_CASE("lane_count__nobody_knows_of_losses__the_rate_decides") {
   Path path{.path_bytes_per_s = 200e6, .tells_figures = false};
-  CHECK(path.run(60s) == 13);  // 4, 6, 9, and a last trial that adds nothing
+  CHECK(path.run(60s) == 13);  // 6, 9, and a last trial that adds nothing
 }
 
 TEST_CASE("lane_count__losses_without_a_queue__as_many_lanes_as_losses_in_a_round_trip_ask_for") {
   Path few{.path_bytes_per_s = 100e6, .losses_per_s = 10};
-  CHECK(few.run(1s) > 4);
+  CHECK(few.run(1s) > 6);
   CHECK(few.run(60s) < 16);
   Path many{.path_bytes_per_s = 100e6, .losses_per_s = 1000};
   CHECK(many.run(300ms) == 16);  // at once, however the rate grows
@@ -75,19 +75,26 @@ TEST_CASE("lane_count__losses_of_a_queue_that_stands__are_no_reason_for_more_lan
   CHECK(path.run(60s) == 6);
 }
 
+TEST_CASE("lane_count__a_queue_stands__no_more_lanes_are_tried_until_it_is_gone") {
+  Path path{.path_bytes_per_s = 100e6, .queue = 30ms};
+  CHECK(path.run(60s) == 6);
+  path.queue = 20ms;
+  CHECK(path.run(60s) == 9);
+}
+
 TEST_CASE("lane_count__losses_begin_late__are_noticed_when_no_trial_runs_any_more") {
   Path path{.path_bytes_per_s = 100e6};
-  REQUIRE(path.run(60s) == 6);
+  REQUIRE(path.run(60s) == 9);
   path.losses_per_s = 1000;
   CHECK(path.run(1s) == 16);
 }
 
 TEST_CASE("lane_count__a_lane_is_lost_and_its_counts_with_it__is_a_new_beginning") {
   Path path{.path_bytes_per_s = 100e6};
-  REQUIRE(path.run(60s) == 6);
+  REQUIRE(path.run(60s) == 9);
   path.moved /= 2;
   path.lost = 0;
-  CHECK(path.run(5s) == 6);
+  CHECK(path.run(5s) == 9);
   path.losses_per_s = 1000;
   CHECK(path.run(1s) == 16);
 }
@@ -98,8 +105,8 @@ TEST_CASE("lane_count__bounds__are_kept_and_where_they_are_the_same_nothing_is_l
   CHECK(LaneCount(32, 32, round_trip).lanes() == 32);
   CHECK(LaneCount(32, 32, round_trip).next_look() == never);
   CHECK(LaneCount(1, 3, 1ms).lanes() == 3);
-  CHECK(LaneCount(6, 16, round_trip).lanes() == 6);
-  CHECK(LaneCount(1, 16, round_trip).lanes() == 4);
+  CHECK(LaneCount(8, 16, round_trip).lanes() == 8);
+  CHECK(LaneCount(1, 16, round_trip).lanes() == 6);
 }
 
 TEST_CASE("lanes_for__round_trip__one_nearby_more_on_long_paths_of_tcp_and_bounded") {

@@ -11,6 +11,7 @@
 
 namespace ccixfer::send {
 namespace {
+constexpr uint64_t segment = session::piece_bytes;
 
 TEST_CASE("pieces__random_adds_and_takes__as_a_plain_set") {
   const unsigned seed = 20240611;
@@ -73,33 +74,33 @@ TEST_CASE("entries__slots_are_reused__and_found_by_index") {
 
 TEST_CASE("lanes__choice__fewest_in_the_air_among_those_with_credit") {
   LaneTable lanes;
-  CHECK(!lanes.choose());
+  CHECK(!lanes.choose(segment));
   for (const session::LaneIndex lane : std::initializer_list<session::LaneIndex>{0, 1, 2}) {
     lanes.up(lane);
     REQUIRE(lanes.opened(lane, session::LaneOpen{1, 100, 5, 16}));
   }
-  CHECK(!lanes.choose());
+  CHECK(!lanes.choose(segment));
   REQUIRE(lanes.credit(1, {2}));
   REQUIRE(lanes.credit(2, {2}));
-  CHECK(lanes.choose() == 1);
+  CHECK(lanes.choose(segment) == 1);
   lanes.put_accepted(1);
-  CHECK(lanes.choose() == 2);
+  CHECK(lanes.choose(segment) == 2);
   lanes.put_accepted(2);
   lanes.put_accepted(2);
-  CHECK(lanes.choose() == 1);
+  CHECK(lanes.choose(segment) == 1);
   lanes.put_accepted(1);
-  CHECK(!lanes.choose());
+  CHECK(!lanes.choose(segment));
   CHECK(!lanes.has_idle_credit());
   REQUIRE(lanes.credit(2, {3}));
   lanes.put_ended(2);
   lanes.put_ended(2);
   CHECK(lanes.has_idle_credit());
   lanes.stall(2);
-  CHECK(!lanes.choose());
+  CHECK(!lanes.choose(segment));
   lanes.unstall();
-  CHECK(lanes.choose() == 2);
+  CHECK(lanes.choose(segment) == 2);
   lanes.down(2);
-  CHECK(!lanes.choose());
+  CHECK(!lanes.choose(segment));
 }
 
 TEST_CASE("lanes__destination_wants_to_be_asked__once_for_each_credit_that_is_used_up") {
@@ -223,26 +224,59 @@ TEST_CASE("pieces__that_touch__are_one_range_however_many") {
   CHECK_FALSE(apart.add(2 * PieceSet::ranges_max, 1));
 }
 
-TEST_CASE("lanes__slow_lane_beside_a_quick_one__takes_no_more_than_its_path_holds") {
+namespace {
+LaneTable two_lanes() {
   LaneTable lanes;
   for (const session::LaneIndex lane : std::initializer_list<session::LaneIndex>{0, 1}) {
     lanes.up(lane);
     REQUIRE(lanes.opened(lane, session::LaneOpen{1, 100, 5, 16}));
     REQUIRE(lanes.credit(lane, {8}));
   }
-  for (int put = 0; put < 3; ++put) lanes.put_accepted(1, 1000);
-  lanes.put_accepted(0, 1000);
-  lanes.put_accepted(0, 1000);
-  CHECK(lanes.choose() == 0);  // the one with less in the air
-  lanes.put_took(0, 1000, std::chrono::seconds(1));
-  lanes.put_took(0, 2000, std::chrono::seconds(2));  // one at a time would have been as quick
-  CHECK(lanes.choose() == 1);
-  lanes.put_ended(0, 1000);
-  CHECK(lanes.choose() == 0);
-  lanes.put_accepted(0, 1000);
+  return lanes;
+}
+}  // namespace
+
+TEST_CASE("lanes__slow_lane_beside_a_quick_one__takes_no_more_than_its_path_holds") {
+  LaneTable lanes = two_lanes();
+  lanes.put_took(1, segment, std::chrono::milliseconds(10));  // quick enough that nothing holds it back
+  for (int put = 0; put < 3; ++put) lanes.put_accepted(1, segment);
+  lanes.put_accepted(0, segment);
+  CHECK(lanes.choose(segment) == 0);  // the one with less in the air
+  lanes.put_accepted(0, segment);
+  lanes.put_took(0, segment, std::chrono::seconds(1));
+  lanes.put_took(0, 2 * segment, std::chrono::seconds(2));  // one at a time would have been as quick
+  CHECK(lanes.choose(segment) == 1);
+  lanes.put_ended(0, segment);
+  lanes.put_ended(0, segment);
+  CHECK(lanes.choose(segment) == 0);
+  lanes.put_accepted(0, segment);
   lanes.down(1);
-  CHECK(lanes.choose() == 0);  // alone it has what its credit allows
+  CHECK(lanes.choose(segment) == 0);  // alone it has what its credit allows
   CHECK(lanes.has_credit());
+}
+
+TEST_CASE("lanes__until_a_put_has_ended__each_lane_beside_others_has_one_and_the_next") {
+  LaneTable lanes = two_lanes();
+  for (const session::LaneIndex lane : std::initializer_list<session::LaneIndex>{0, 1, 0, 1}) {
+    CHECK(lanes.choose(segment) == lane);
+    lanes.put_accepted(lane, segment);
+  }
+  CHECK_FALSE(lanes.choose(segment));
+}
+
+TEST_CASE("lanes__slow_lane_at_the_end__takes_none_that_a_quick_one_brings_sooner") {
+  LaneTable lanes = two_lanes();
+  lanes.put_took(0, 2 * segment, std::chrono::milliseconds(100));
+  lanes.put_took(1, segment, std::chrono::seconds(2));
+  lanes.put_accepted(0, segment);
+  CHECK(lanes.choose(segment) == 0);        // though it has more in the air
+  CHECK(lanes.choose(100 * segment) == 1);  // so much is ready that the quick one is busy meanwhile
+  while (lanes.choose(segment)) {
+    CHECK(lanes.choose(segment) == 0);
+    lanes.put_accepted(0, segment);
+  }
+  CHECK(lanes.at(1).in_air == 0);  // the quick one has no room now, and is waited for
+  CHECK(lanes.at(0).in_air > 1);
 }
 
 TEST_CASE("lanes__a_put_that_goes_again__is_in_the_air_and_takes_no_number") {
@@ -254,13 +288,13 @@ TEST_CASE("lanes__a_put_that_goes_again__is_in_the_air_and_takes_no_number") {
   }
   lanes.put_accepted_again(0);
   CHECK(lanes.anything_in_air());
-  CHECK(lanes.choose() == 1);  // the one with less in the air
+  CHECK(lanes.choose(segment) == 1);  // the one with less in the air
   lanes.put_ended(0);
   CHECK_FALSE(lanes.anything_in_air());
-  CHECK(lanes.choose() == 0);
+  CHECK(lanes.choose(segment) == 0);
   lanes.put_accepted(0);
   lanes.put_accepted(1);
-  CHECK(!lanes.choose());  // only what went for the first time used its credit
+  CHECK(!lanes.choose(segment));  // only what went for the first time used its credit
 }
 
 TEST_CASE("lanes__nonsense__refused") {
@@ -285,7 +319,7 @@ TEST_CASE("lanes__a_put_ends_on_a_lane_that_never_was__nothing") {
   lanes.put_ended(0);
   lanes.put_ended(1);
   CHECK_FALSE(lanes.anything_in_air());
-  CHECK(lanes.choose() == 0);
+  CHECK(lanes.choose(segment) == 0);
 }
 
 TEST_CASE("rate__debt__is_paid_before_the_next") {
