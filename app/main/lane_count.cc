@@ -70,8 +70,8 @@ void LaneCount::judge_rate(double rate, const std::optional<ports::PathFigures>&
     const double could_add = trial_->rate_before * (lanes_ - trial_->lanes_before) / trial_->lanes_before;
     if (rate < trial_->rate_before + part_that_counts * could_add) return;
   }
-  if (path && queue_stands(*path))
-    return;  // the path is full: more lanes would lengthen the queue, and lose what does not fit there
+  // The path is full: more lanes would lengthen the queue, and lose what does not fit there.
+  if (path && queue_stands(*path)) return;
   trial_ = Trial{lanes_, std::max(rate, before)};
   grow(static_cast<uint16_t>(lanes_ + std::max(1, lanes_ / 2)), now);
 }
