@@ -130,24 +130,29 @@ cmd_demo() {
 
 cmd_test() {
   need "${build_packages[@]}" "${test_packages[@]}" "${mutants_packages[@]}"
-  local failed=0
-  python3 tests/check_layers.py || failed=1
-  /usr/bin/python3 tests/mutants/test_tool.py || failed=1
-  python3 tests/rdma/test_machine.py || failed=1
+  local failed=()
+  python3 tests/check_layers.py || failed+=(layers)
+  /usr/bin/python3 tests/mutants/test_tool.py || failed+=('the mutants tool')
+  python3 tests/rdma/test_machine.py || failed+=('the emulated machine')
   build dev unit_and_contract
   # One more than there are processors: the contract suite over sockets mostly waits.
-  ctest --test-dir build/dev -L 'unit|contract' --output-on-failure -j "$((jobs + 1))" || failed=1
+  ctest --test-dir build/dev -L 'unit|contract' --output-on-failure -j "$((jobs + 1))" || failed+=('unit and contract')
   build release ccixfer sim sim_deadlock sim_power_cuts
   # The swarms compute and the end-to-end tests mostly wait: side by side, and these go first. In a group of their own, which ends as one.
   seeds_log=$(mktemp)
   CCIXFER_SIM_SEEDS=${CCIXFER_SIM_SEEDS:-100} setsid nice -n 19 ctest --test-dir build/release -L sim --output-on-failure -j "$jobs" >"$seeds_log" 2>&1 &
   seeds=$!
   trap 'kill -- -"$seeds" 2>/dev/null || true; rm -f "$seeds_log"' EXIT
-  python3 tests/e2e/run.py --jobs "$jobs" || failed=1
-  python3 tests/differential/run.py --seeds "${CCIXFER_DIFFERENTIAL_SEEDS:-1000}" || failed=1
-  wait "$seeds" || failed=1
+  python3 tests/e2e/run.py --jobs "$jobs" || failed+=('end to end')
+  python3 tests/differential/run.py --seeds "${CCIXFER_DIFFERENTIAL_SEEDS:-1000}" || failed+=(differential)
+  wait "$seeds" || failed+=(swarms)
   cat "$seeds_log"
-  [ $failed -eq 0 ] && echo "all tests passed" || { echo "some tests FAILED"; return 1; }
+  [ ${#failed[@]} -eq 0 ] && { echo "all tests passed"; return; }
+  # The last line, as who reads only the end of a long log should know where to look.
+  local what
+  printf -v what '%s, ' "${failed[@]}"
+  echo "some tests FAILED: ${what%, }"
+  return 1
 }
 
 cmd_test_rdma() {
