@@ -558,6 +558,15 @@ int PosixFileSystem::make_hole(int fd, uint64_t offset_bytes, uint64_t bytes) {
   return call([&] { return ::fallocate(fd, mode, static_cast<off_t>(offset_bytes), static_cast<off_t>(bytes)); });
 }
 
+int PosixFileSystem::lock(int fd, Lock lock) {
+  struct flock whole {};  // from 0 on, for 0 bytes: all of it
+  whole.l_type = lock == Lock::none ? F_UNLCK : lock == Lock::shared ? F_RDLCK : F_WRLCK;
+  const int error = call([&] { return ::fcntl(fd, F_OFD_SETLK, &whole); });
+  if (error == -EACCES) return -EAGAIN;  // as some systems say it
+  // A file system without locks (Lustre: ENOSYS, NFS without lockd: ENOLCK).
+  return error == -ENOSYS || error == -ENOLCK || error == -EINVAL || error == -EOPNOTSUPP ? -ENOTSUP : error;
+}
+
 int PosixFileSystem::name_of_owner(bool is_group, uint32_t id, std::string& name) {
   std::array<char, account_bytes> text;
   passwd user{};

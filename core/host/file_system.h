@@ -55,6 +55,7 @@ class PosixFileSystem final : public ports::FileSystem {
   int set_mode_at(int directory, std::string_view name, uint32_t permissions) override;
   int next_data(int fd, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes) override;
   int make_hole(int fd, uint64_t offset_bytes, uint64_t bytes) override;
+  int lock(int fd, Lock lock) override;
   int name_of_owner(bool is_group, uint32_t id, std::string& name) override;
   int owner_of_name(bool is_group, std::string_view name, uint32_t& id) override;
 

@@ -153,6 +153,11 @@ class FileSystem {
   virtual int next_data(int fd, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes);
   // That part reads as zeros afterwards, and takes no room. The length stays. -ENOTSUP: write zeros.
   virtual int make_hole(int fd, uint64_t offset_bytes, uint64_t bytes);
+  // A lock on the whole file, held by this descriptor (fcntl, F_OFD_SETLK): many may share one, which needs read_write, and none of
+  // them while one has it alone. Of other hosts too, where the file system is one that several mount. It goes with the descriptor.
+  // -EAGAIN: another descriptor holds one that does not fit. -ENOTSUP: no locks, or none that other hosts see.
+  enum class Lock : uint8_t { none, shared, alone };
+  virtual int lock(int fd, Lock lock);
   // The accounts of this host: names of users or groups, and numbers of names. -ENOENT: there is none.
   virtual int name_of_owner(bool is_group, uint32_t id, std::string& name);
   virtual int owner_of_name(bool is_group, std::string_view name, uint32_t& id);
@@ -195,6 +200,7 @@ inline int FileSystem::next_data(int, uint64_t from_bytes, uint64_t& begin_bytes
   return 0;
 }
 inline int FileSystem::make_hole(int, uint64_t, uint64_t) { return -ENOTSUP; }
+inline int FileSystem::lock(int, Lock) { return -ENOTSUP; }
 inline int FileSystem::name_of_owner(bool, uint32_t, std::string&) { return -ENOENT; }
 inline int FileSystem::owner_of_name(bool, std::string_view, uint32_t&) { return -ENOENT; }
 

@@ -79,6 +79,20 @@ int SimFileSystem::close(int fd) {
   return error;
 }
 
+int SimFileSystem::lock(int fd, Lock lock) {
+  OpenFile* file = nullptr;
+  if (const int error = impl_->enter_fd("lock", fd, file); error != 0) return error;
+  if (!impl_->options.has_locks) return -ENOTSUP;
+  if (lock == Lock::shared && file->mode == OpenMode::write) return -EBADF;
+  if (lock == Lock::alone && file->mode == OpenMode::read) return -EBADF;
+  for (const auto& [other_fd, other] : impl_->open_files) {
+    if (other_fd == fd || other.inode != file->inode || other.lock == Lock::none || lock == Lock::none) continue;
+    if (lock == Lock::alone || other.lock == Lock::alone) return -EAGAIN;
+  }
+  file->lock = lock;
+  return 0;
+}
+
 int64_t SimFileSystem::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
   OpenFile* file = nullptr;
   if (const int error = impl_->enter_fd("pread", fd, file); error != 0) return error;

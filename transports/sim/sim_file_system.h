@@ -43,6 +43,7 @@ struct FileSystemOptions {
   double decay_chance = 0;            // of each page that a sync brings to the disk: a bit of it is another one there
   double clone_chance = 0.5;          // that a clone_range is possible
   bool keeps_no_zeros = false;        // a page of nothing but zeros takes no memory here; there is no capacity then
+  bool has_locks = true;              // on whole files
   bool has_direct = true;             // reads past the memory (O_DIRECT)
   bool ordered_names = false;  // fsync of a directory also makes every older change of names durable (ext4), not its own only
 };
@@ -86,6 +87,7 @@ class SimFileSystem final : public ports::FileSystem {
   int drop_cached(int fd, uint64_t offset_bytes, uint64_t bytes) override;
   int syncfs(int fd) override;
   int space(int fd, ports::SpaceInfo& out) override;
+  int lock(int fd, Lock lock) override;
   int identify(int directory, std::string_view name, ports::FileIdentity& out) override;
 
   // For tests. `path` is absolute on this disk.

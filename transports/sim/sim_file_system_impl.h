@@ -16,6 +16,7 @@ struct OpenFile {
   InodePtr inode;
   ports::OpenMode mode = ports::OpenMode::read;
   bool direct = false;
+  ports::FileSystem::Lock lock = ports::FileSystem::Lock::none;
   std::string name;                    // as opened
   std::vector<std::string> listing{};  // of a directory that is read in parts
   size_t listed = 0;

@@ -301,3 +301,30 @@ TEST_CASE("file_system__identity_and_lists__where_there_are_none") {
   CHECK(files.set_acl(bad_fd, false, "") == -EBADF);
   CHECK(files.set_acl(bad_fd, false, "x") == -EBADF);
 }
+
+TEST_CASE("file_system__lock__holds_between_descriptors_as_fcntl_sees_it") {
+  using Lock = FileSystem::Lock;
+  host::PosixFileSystem files;
+  const TempDir dir;
+  const int first = make(files, dir, "file");
+  const int second = files.open(dir.fd(), "file", {.mode = OpenMode::read_write}, 0);
+  REQUIRE(second >= 0);
+  // What anybody who asks the system is told.
+  const auto system_says = [&] {
+    struct flock wanted {};
+    wanted.l_type = F_WRLCK;
+    REQUIRE(::fcntl(second, F_OFD_GETLK, &wanted) == 0);
+    return wanted.l_type;
+  };
+  CHECK(files.lock(first, Lock::shared) == 0);
+  CHECK(system_says() == F_RDLCK);
+  CHECK(files.lock(second, Lock::shared) == 0);
+  CHECK(files.lock(second, Lock::alone) == -EAGAIN);
+  CHECK(files.lock(first, Lock::none) == 0);
+  CHECK(files.lock(second, Lock::alone) == 0);
+  CHECK(files.lock(first, Lock::shared) == -EAGAIN);
+  files.close(second);  // and what it held
+  CHECK(files.lock(first, Lock::alone) == 0);
+  CHECK(files.lock(bad_fd, Lock::shared) == -EBADF);
+  files.close(first);
+}

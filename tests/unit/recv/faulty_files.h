@@ -149,6 +149,9 @@ class FaultyFiles final : public ports::FileSystem {
     if (tells) tells(out);
     return error;
   }
+  int lock(int fd, Lock lock) override {
+    return fault("lock", "", [&] { return files_.lock(fd, lock); });
+  }
   int identify(int directory, std::string_view name, ports::FileIdentity& out) override {
     return fault("identify", name, [&] { return files_.identify(directory, name, out); });
   }

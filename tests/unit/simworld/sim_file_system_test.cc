@@ -84,6 +84,31 @@ TEST_CASE("sim_file_system__calls__behave_as_the_system_calls_do") {
   CHECK(files.get("/g").value().size() == 40'005);
 }
 
+TEST_CASE("sim_file_system__lock__as_on_the_host_and_gone_after_a_crash") {
+  using Lock = SimFileSystem::Lock;
+  Disk disk(1);
+  SimFileSystem& files = disk.files;
+  const int first = files.open(cwd, "/f", to_create(), 0640);
+  const int second = files.open(cwd, "/f", {.mode = OpenMode::read_write}, 0);
+  REQUIRE(second >= 0);
+  CHECK(files.lock(first, Lock::shared) == 0);
+  CHECK(files.lock(second, Lock::shared) == 0);
+  CHECK(files.lock(second, Lock::alone) == -EAGAIN);
+  CHECK(files.lock(first, Lock::none) == 0);
+  CHECK(files.lock(second, Lock::alone) == 0);
+  CHECK(files.lock(first, Lock::shared) == -EAGAIN);
+  files.close(second);
+  CHECK(files.lock(first, Lock::alone) == 0);
+  const int reader = files.open(cwd, "/f", {}, 0);
+  CHECK(files.lock(reader, Lock::alone) == -EBADF);
+  REQUIRE(files.fsync(first) == 0);
+  REQUIRE(files.syncfs(first) == 0);
+  disk.power_cut();
+  const int after = files.open(cwd, "/f", {.mode = OpenMode::read_write}, 0);
+  REQUIRE(after >= 0);
+  CHECK(files.lock(after, Lock::alone) == 0);
+}
+
 TEST_CASE("sim_file_system__names_that_escape__are_refused_as_by_the_host") {
   Disk disk(2);
   SimFileSystem& files = disk.files;
