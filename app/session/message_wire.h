@@ -24,6 +24,8 @@ inline constexpr size_t deletion_name_head_bytes = 3;
 inline constexpr size_t to_read_head_bytes = 39;  // of one file, before its path
 inline constexpr size_t to_read_path_bytes_max = message_payload_bytes_max - 2 - to_read_head_bytes;
 inline constexpr size_t give_runs_max = (message_payload_bytes_max - 2) / 12;
+inline constexpr size_t placed_hashes_max = (message_payload_bytes_max - 18) / 16;
+inline constexpr size_t place_reason_bytes_max = 512;
 inline constexpr size_t abort_message_bytes_max = 512;
 
 // Hello: magic u32, version u16, direction u8, flags u8, transfer 16 bytes, session u64, lane u16, TLVs (u16 length of the list,

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -143,17 +144,21 @@ void write(wire::Writer& out, const Deletions& m) {
   }
 }
 
+void write_hashes(wire::Writer& out, const std::vector<Hash128>& hashes) {
+  out.u16(static_cast<uint16_t>(hashes.size()));
+  for (const Hash128& hash : hashes) {
+    out.u64(hash.low);
+    out.u64(hash.high);
+  }
+}
+
 void write(wire::Writer& out, const Compare& m) {
   CHECK(is_piece_range(m.first, m.count) && (m.hashes.empty() || m.hashes.size() == m.count));
   CHECK(m.hashes.size() <= compare_hashes_max);
   out.u64(m.index);
   out.u64(m.first);
   out.u64(m.count);
-  out.u16(static_cast<uint16_t>(m.hashes.size()));
-  for (const Hash128& hash : m.hashes) {
-    out.u64(hash.low);
-    out.u64(hash.high);
-  }
+  write_hashes(out, m.hashes);
 }
 void write(wire::Writer& out, const Same& m) {
   out.u64(m.index);
@@ -193,6 +198,27 @@ void write(wire::Writer& out, const TeamEnded& m) {
   out.u64(m.files_failed);
   out.u64(m.bytes);
 }
+
+void write(wire::Writer& out, const AskPlace& m) { out.u64(m.index); }
+void write(wire::Writer& out, const SharedPlace& m) {
+  CHECK(m.name.size() <= name_bytes_max);
+  out.u64(m.index);
+  out.u64(m.size_bytes);
+  out.bytes(std::as_bytes(std::span(m.token)));
+  out.text16(m.name);
+}
+void write(wire::Writer& out, const PlaceState& m) {
+  out.u64(m.index);
+  out.u8(m.is_open ? 1 : 0);
+  out.text16(std::string_view(m.reason).substr(0, place_reason_bytes_max));
+}
+void write(wire::Writer& out, const Placed& m) {
+  CHECK(is_piece_range(m.first, m.hashes.size()) && m.hashes.size() <= placed_hashes_max);
+  out.u64(m.index);
+  out.u64(m.first);
+  write_hashes(out, m.hashes);
+}
+void write(wire::Writer& out, const PlaceEnded& m) { out.u64(m.index); }
 
 }  // namespace
 

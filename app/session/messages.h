@@ -293,9 +293,40 @@ struct TeamEnded {
   uint64_t files_ok = 0, files_unchanged = 0, files_failed = 0, bytes = 0;
 };
 
+// --- Several receivers of one file system (README.md): pieces of a shared file that another receiver writes.
+// What proves that a receiver sees the file system of the one that owns the file, and may write into it. Random, of one file.
+using PlaceToken = std::array<uint8_t, 16>;
+// helper -> destination: it has a second receiver, which can write pieces of this shared file. Where is it?
+struct AskPlace {
+  uint64_t index = 0;
+};
+// destination -> helper -> second receiver: the staged file.
+struct SharedPlace {
+  uint64_t index = 0;
+  uint64_t size_bytes = 0;
+  PlaceToken token{};
+  std::string name;  // in the staging directory; at most name_bytes_max
+};
+// second receiver -> helper: whether it can write there. One that was open may close, with what was not placed.
+struct PlaceState {
+  uint64_t index = 0;
+  bool is_open = false;
+  std::string reason;  // of one that is not; at most place_reason_bytes_max
+};
+// second receiver -> helper -> destination: pieces from `first` on are in the staged file, durable, and have these hashes.
+struct Placed {
+  uint64_t index = 0;
+  uint64_t first = 0;
+  std::vector<Hash128> hashes;
+};
+// helper -> second receiver: nothing more comes for this file.
+struct PlaceEnded {
+  uint64_t index = 0;
+};
+
 using Message = std::variant<OpenPart, Opened, LaneOpen, Credit, Answer, Want, Resend, FileEnd, FileResults, Durable, End, Summary,
                              Bye, Abort, Unlisted, Alive, Ask, Queued, HandshakePart, Itemized, Compare, Same, Holes, Deletions,
-                             TeamSeat, ToRead, Give, Elsewhere, TeamEnded>;
+                             TeamSeat, ToRead, Give, Elsewhere, TeamEnded, AskPlace, SharedPlace, PlaceState, Placed, PlaceEnded>;
 
 // The place of an alternative in Message, from 1, is its kind on the wire, so new ones go to the end.
 // Lane messages have sequence 0, all others have another.

@@ -175,18 +175,23 @@ void read(wire::Reader& in, Itemized& m) {
   in.require(m.first_index <= ~uint64_t{0} - covered);
 }
 
-void read(wire::Reader& in, Compare& m) {
-  m.index = in.u64();
-  m.first = in.u64();
-  m.count = in.u64();
+void read_hashes(wire::Reader& in, std::vector<Hash128>& hashes, size_t most) {
   const uint16_t count = in.u16();
-  in.require(is_piece_range(m.first, m.count) && count <= compare_hashes_max && (count == 0 || count == m.count));
+  in.require(count <= most);
   for (uint16_t i = 0; in.ok() && i < count; ++i) {
     Hash128 hash;
     hash.low = in.u64();
     hash.high = in.u64();
-    m.hashes.push_back(hash);
+    hashes.push_back(hash);
   }
+}
+
+void read(wire::Reader& in, Compare& m) {
+  m.index = in.u64();
+  m.first = in.u64();
+  m.count = in.u64();
+  read_hashes(in, m.hashes, compare_hashes_max);
+  in.require(is_piece_range(m.first, m.count) && (m.hashes.empty() || m.hashes.size() == m.count));
 }
 void read(wire::Reader& in, Same& m) {
   m.index = in.u64();
@@ -236,6 +241,28 @@ void read(wire::Reader& in, TeamEnded& m) {
 void copy_bytes(Bytes from, std::span<uint8_t> to) {
   std::transform(from.begin(), from.end(), to.begin(), [](std::byte b) { return std::to_integer<uint8_t>(b); });
 }
+
+void read(wire::Reader& in, AskPlace& m) { m.index = in.u64(); }
+void read(wire::Reader& in, SharedPlace& m) {
+  m.index = in.u64();
+  m.size_bytes = in.u64();
+  const Bytes token = in.bytes(m.token.size());
+  m.name = in.text16(name_bytes_max);
+  in.require(!m.name.empty() && is_safe_relative_path(m.name) && m.name.find('/') == std::string::npos);
+  if (in.ok()) copy_bytes(token, m.token);
+}
+void read(wire::Reader& in, PlaceState& m) {
+  m.index = in.u64();
+  m.is_open = read_bool(in);
+  m.reason = in.text16(place_reason_bytes_max);
+}
+void read(wire::Reader& in, Placed& m) {
+  m.index = in.u64();
+  m.first = in.u64();
+  read_hashes(in, m.hashes, placed_hashes_max);
+  in.require(is_piece_range(m.first, m.hashes.size()));
+}
+void read(wire::Reader& in, PlaceEnded& m) { m.index = in.u64(); }
 
 void read_proof(wire::Reader& hello_in, Bytes value, Hello& hello) {
   wire::Reader in(value);

@@ -21,6 +21,7 @@ constexpr uint16_t tlv_link_dest = tlv_mandatory | 5;
 constexpr uint16_t tlv_backup = tlv_mandatory | 6;
 constexpr uint16_t tlv_compress = tlv_mandatory | 40;
 constexpr uint16_t tlv_team = tlv_mandatory | 41;
+constexpr uint16_t tlv_second = tlv_mandatory | 42;
 constexpr size_t team_head_bytes = 16 + 8 + 2 + 2 + 8 + 2;  // before the version
 
 void copy_bytes(Bytes from, std::span<uint8_t> to) {
@@ -110,6 +111,9 @@ std::optional<Open> decode_open(Bytes bytes) {
     } else if (tlv->type == tlv_team) {
       open.team = decode_team(tlv->value);
       in.require(open.team.has_value());
+    } else if (tlv->type == tlv_second) {
+      open.is_second = true;
+      in.require(tlv->value.empty());
     } else {
       tlvs.skip(*tlv);
     }
@@ -157,6 +161,7 @@ std::vector<Message> cut(const Open& open) {
     value.u64(open.team->agreement);
     value.text16(open.team->version);
   }
+  if (open.is_second) tlvs.add(tlv_second, Bytes());
   CHECK(bytes.size() <= open_bytes_max);
   std::vector<Message> parts;
   const std::string_view whole = as_text(bytes);

@@ -54,6 +54,9 @@ struct Open {
   std::optional<BackupWish> backup{};      // of a push
   std::optional<uint8_t> compress{};       // the source compresses: at this level, 0: at one that it chooses
   std::optional<TeamWish> team{};          // of a push: it is one of several processes
+  // Of a push: it only brings pieces of files that a helper's session with another receiver of the same file system shares. This
+  // one writes them into staged files of the other (README.md, "Several receivers of one file system").
+  bool is_second = false;
   // Of a peer: the first TLV that must be understood and that this version does not know; 0: none.
   // The acceptor refuses the session. It is not sent.
   uint16_t unknown_mandatory = 0;

@@ -66,7 +66,12 @@ void session_messages() {
                                              session::ToRead{{{7, 100, 9, -5, 5, false, "a/b"}, {8, 1, 0, 0, 0, true, ""}}},
                                              session::Give{{{0, 1}, {7, 5}}},
                                              session::Elsewhere{9, {{1, 2}}},
-                                             session::TeamEnded{ErrorKind::partial, 1, 2, 3, 4}};
+                                             session::TeamEnded{ErrorKind::partial, 1, 2, 3, 4},
+                                             session::AskPlace{7},
+                                             session::SharedPlace{7, 100, {1, 2}, "a.part"},
+                                             session::PlaceState{7, false, "no locks"},
+                                             session::Placed{7, 5, {{1, 2}}},
+                                             session::PlaceEnded{7}};
   for (const session::Message& message : all) {
     const bool of_lane = session::is_lane_message(message);
     put("session_message", session::encode(message, of_lane ? 0 : 1));

@@ -63,6 +63,12 @@ std::vector<Message> one_of_each() {
           Give{{{0, 1}, {top - 5, 5}}},
           Elsewhere{9, {{1, 2}}},
           TeamEnded{ErrorKind::partial, 1, 2, 3, top},
+          AskPlace{top},
+          SharedPlace{7, top, {1, 2, 3}, "0123-45.part"},
+          PlaceState{7, false, "no locks"},
+          PlaceState{8, true, ""},
+          Placed{7, pieces_per_file_max - 2, {{1, 2}, {3, top}}},
+          PlaceEnded{9},
           Deletions{3, 2, top, {{true, false, "a/b"}, {false, true, "c"}}}};
 }
 
@@ -184,6 +190,23 @@ TEST_CASE("message__give__has_bounds_and_long_lists_are_cut") {
   for (uint64_t i = 0; i < 2 * give_runs_max + 1; ++i) many.runs.push_back({2 * i, 1});
   REQUIRE(cut(many).size() == 3);
   CHECK(std::get<Give>(cut(many)[2]).runs.size() == 1);
+}
+
+TEST_CASE("message__shared_place__has_a_name_without_a_directory") {
+  for (const std::string name : {"a/b", "..", ".", "", "/a"}) {
+    CAPTURE(name);
+    CHECK_FALSE(decode(encode(SharedPlace{7, 1, {}, name}, 9)));
+  }
+  CHECK(decode(encode(SharedPlace{7, 1, {}, "a"}, 9)));
+}
+
+TEST_CASE("message__placed__names_pieces_that_a_file_can_have") {
+  const std::vector<std::byte> bytes = encode(Placed{7, 5, {{1, 2}}}, 9);
+  std::vector<std::byte> wrong = bytes;
+  for (size_t i = 0; i < 8; ++i) wrong[20 + i] = std::byte{0xff};  // the first piece
+  CHECK_FALSE(decode(forged(wrong)));
+  Placed full{7, 0, std::vector<Hash128>(placed_hashes_max)};
+  CHECK(encode(full, 9).size() <= session_message_bytes_max);
 }
 
 TEST_CASE("message__one_of_each__comes_back_as_it_went") {

@@ -36,6 +36,7 @@ TEST_CASE("open__with_a_path__is_the_bytes_written_by_hand") {
 
 TEST_CASE("open__a_team__comes_back_as_it_went_and_has_bounds") {
   Open open{option_recursive, "a"};
+  open.is_second = true;
   open.team = TeamWish{{1, 2, 3}, 77, 4, 9, 0x1234567890, "0.1.0"};
   const auto back = [](const Open& sent) {
     OpenJoiner joiner;
@@ -46,6 +47,7 @@ TEST_CASE("open__a_team__comes_back_as_it_went_and_has_bounds") {
   const std::optional<Open> same = back(open);
   REQUIRE(same);
   REQUIRE(same->team);
+  CHECK(same->is_second);
   CHECK(same->team->name == open.team->name);
   CHECK(same->team->member == 77);
   CHECK(same->team->part == 4);
