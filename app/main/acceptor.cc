@@ -72,7 +72,7 @@ Acceptor::Transfer& Acceptor::transfer(const session::TransferId& id, bool is_of
 }
 
 Result<void> Acceptor::check_hello(const session::Hello& hello) const {
-  const auto wanted = options_.root != nullptr ? session::Direction::push : session::Direction::pull;
+  const auto wanted = options_.receives() ? session::Direction::push : session::Direction::pull;
   if (stopped_) return fail(ErrorKind::network, "the peer is going down");
   if (hello.sealed && !options_.seal) {
     return fail(ErrorKind::authentication, "the peer runs with --insecure: start both sides with it, or both without it");
@@ -81,8 +81,8 @@ Result<void> Acceptor::check_hello(const session::Hello& hello) const {
     return fail(ErrorKind::authentication, "the peer wants encryption: start both sides without --insecure, or both with it");
   }
   if (hello.direction != wanted) {
-    return fail(ErrorKind::usage, options_.root != nullptr ? "the peer receives (recv --root): send to it"
-                                                           : "the peer serves (send --serve): pull from it");
+    return fail(ErrorKind::usage, options_.receives() ? "the peer receives (recv --root): send to it"
+                                                      : "the peer serves (send --serve): pull from it");
   }
   return {};
 }

@@ -40,8 +40,10 @@ inline constexpr size_t unproved_sessions_max = 256;
 inline constexpr Duration unproved_kept = std::chrono::milliseconds(250);
 
 struct AcceptorOptions {
-  recv::Root* root = nullptr;  // recv --root: accept pushes
-  int served_root = -1;        // send --serve: accept pulls
+  recv::Root* root = nullptr;                  // recv --root: accept pushes
+  std::shared_ptr<recv::SecondRoot> second{};  // recv --root --shares-root: accept pieces for the receiver that owns the root
+  int served_root = -1;                        // send --serve: accept pulls
+  [[nodiscard]] bool receives() const { return root != nullptr || second != nullptr; }
   uint64_t rate_bytes_per_s = 0;
   uint16_t lanes_max = session::lanes_max;
   uint32_t sessions_max = sessions_max_default;  // at a time

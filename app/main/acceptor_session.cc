@@ -62,7 +62,7 @@ void Acceptor::Session::report_end(Instant now) const {
                                       .peer = peer_,
                                       .path = path_,
                                       .name = grant_ ? grant_->name : "",
-                                      .serves = acceptor_.options_.root == nullptr,
+                                      .serves = !acceptor_.options_.receives(),
                                       .kind = result_.kind,
                                       .reason = result_.message,
                                       .counts = counts_of(tally())});
@@ -74,7 +74,7 @@ void Acceptor::Session::report_transfer() const {
   transfer.transfer = transfer_name(link_.hello().transfer);
   transfer.peer = grant_ && !grant_->name.empty() ? grant_->name : peer_;
   if (link_.proved() != nullptr) transfer.identity = trust::to_string(link_.proved()->id);
-  transfer.is_push = options.root != nullptr;
+  transfer.is_push = options.receives();
   transfer.path = path_;
   transfer.kind = result_.kind;
   transfer.reason = result_.message;
@@ -97,7 +97,7 @@ policy::AuditRecord Acceptor::Session::audit_record(Instant now) const {
   }
   if (grant_) record.name = grant_->name;
   record.address = who_.address;
-  record.direction = acceptor_.options_.root != nullptr ? "push" : "pull";
+  record.direction = acceptor_.options_.receives() ? "push" : "pull";
   record.path = path_;
   record.files = tally().files;
   record.bytes = tally().bytes;
@@ -204,6 +204,9 @@ Result<void> Acceptor::Session::may_wait() {
   auto path = check_open(open);
   if (!path) return tl::unexpected<Error>(path.error());
   path_ = path->path;
+  if (acceptor_.options_.receives()) {
+    if (auto fits = check_second(open, acceptor_.options_.second != nullptr); !fits) return fits;
+  }
   if (open.team) team_ = link_.transfer_key(open.team->name);
   PeerGate* gate = acceptor_.options_.gate;
   auto aside = aside_of(open, path->path);
@@ -253,7 +256,13 @@ Result<void> Acceptor::Session::begin(Instant now) {
     book_->begin(transfer_name(link_.hello().transfer));
   }
   const bool has_rate = grant_ && grant_->rate_bytes_per_s;
-  if (options.root != nullptr) {
+  if (options.second != nullptr) {
+    DestinationPart part;
+    part.turns = acceptor_.turns_;
+    part.rate =
+        has_rate ? acceptor_.receive_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.receive_rates_.process();
+    role_ = make_second_receiver(services, link_, options.second, part);
+  } else if (options.root != nullptr) {
     DestinationPart part{options.root, open.options, path.path};
     part.turns = acceptor_.turns_;
     part.peer = grant_ && !grant_->name.empty() ? grant_->name : peer_;

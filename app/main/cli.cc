@@ -11,6 +11,7 @@
 #include "app/config/config.h"
 #include "app/config/uri.h"
 #include "app/main/completion.h"
+#include "app/main/destinations.h"
 #include "app/main/option_values.h"
 #include "core/base/units.h"
 
@@ -32,8 +33,6 @@ constexpr std::array rule_options{
     RuleOption{RuleWord::Kind::filter_files, "-F", nullptr,
                "the rules of .rsync-filter in each directory; twice: and do not send those"},
 };
-
-bool is_uri(std::string_view text) { return text.find("://") != std::string_view::npos; }
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -267,6 +266,7 @@ class Parser {
                      "remove staged files of dead transfers after so long, such as 12h or 14d (14d)")
         ->type_name("AGE");
     recv_app_->add_option("--root", receive_.root, "accept transfers into DIR")->type_name("DIR");
+    recv_app_->add_flag("--shares-root", receive_.shares_root, "DIR is another receiver's: write pieces of large files for it");
     recv_app_->add_option("places", receive_.uris, "SRC_URI... and DIR")->type_name("");
   }
   void add_verify() {
@@ -399,8 +399,7 @@ class Parser {
       return usage("bad command line", missing, "ccixfer send [options] SRC... DEST, or --serve DIR");
     }
     if (const auto fits = no_listening(send_.listen, "--serve"); !fits) return tl::unexpected(fits.error());
-    send_.destination = send_.sources.back();
-    send_.sources.pop_back();
+    take_destinations(send_);
     if (send_.sources.front() == "-" && !send_.transfer.receipt.empty())
       return usage("bad command line", "--receipt", "standard input cannot be read again: let the receiver write one");
     if (send_.sources.size() > 1 && std::count(send_.sources.begin(), send_.sources.end(), "-") > 0) {

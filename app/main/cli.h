@@ -80,6 +80,7 @@ struct SendCommand {  // `serve` or sources with a destination
   std::optional<std::string> serve;
   std::vector<std::string> sources;
   std::string destination;
+  std::vector<std::string> more_destinations = {};  // of a team: second receivers (destinations.h)
   TeamOptions team = {};
 };
 
@@ -88,6 +89,7 @@ struct ReceiveCommand {  // `root` or uris with a directory
   ListenOptions listen;
   TransferOptions transfer;
   std::optional<std::string> root;
+  bool shares_root = false;  // another receiver owns it: this one writes pieces for it
   std::vector<std::string> uris;
   std::string directory;
 };

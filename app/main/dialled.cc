@@ -22,17 +22,16 @@ constexpr Duration dialler_slack = std::chrono::seconds(2);  // the dialler know
 
 constexpr Duration address_patience = std::chrono::seconds(2);  // of one address of several
 
-// What a new session may mend.
-bool is_passing(ErrorKind kind) {
-  return kind == ErrorKind::network || kind == ErrorKind::timeout || kind == ErrorKind::no_answer || kind == ErrorKind::no_route ||
-         kind == ErrorKind::interrupted;
-}
-
 std::string at(const std::string& what, const std::string& uri, const char* what_to_do) {
   return fmt::format("{}: {}: {}", what, uri, what_to_do);
 }
 
 }  // namespace
+
+bool is_passing(ErrorKind kind) {
+  return kind == ErrorKind::network || kind == ErrorKind::timeout || kind == ErrorKind::no_answer || kind == ErrorKind::no_route ||
+         kind == ErrorKind::interrupted;
+}
 
 struct DialledTransfer::Attempt {
   Attempt(DialledTransfer& transfer, Instant now)
@@ -344,7 +343,7 @@ void DialledTransfer::turn_farewell(Instant now) {
   // Between half of it and all: those that lost the same peer come back one after the other.
   const auto half_ns = static_cast<uint64_t>(pause.count() / 2);
   begin_at_ = after(now, pause - Duration(static_cast<int64_t>(services_.entropy.next_u64() % (half_ns + 1))));
-  services_.reporter.retry(why.message.empty() ? error_row(why.kind).words : why.message);
+  services_.reporter.retry(plan_.name + (why.message.empty() ? error_row(why.kind).words : why.message));
 }
 
 Instant DialledTransfer::next_deadline() const {

@@ -26,6 +26,8 @@ namespace ccixfer::program {
 inline constexpr uint32_t losses_in_vain_max = 10;
 inline constexpr uint32_t changed_sessions_max = 2;  // sessions that are followed by another one because files had changed
 
+[[nodiscard]] bool is_passing(ErrorKind kind);  // a new session may mend it
+
 struct RoleWish {
   bool tries_changed_again = false;  // as of SourcePart and DestinationPart
   bool helps = false;                // the acceptor says so, of a team
@@ -47,6 +49,7 @@ struct DialPlan {
   std::function<Result<void>(const trust::ProvedPeer&, const std::string& uri)> judge_peer;
   std::optional<trust::Ticket> ticket;
   std::function<void(uint64_t bytes_per_s, Instant now)> set_rate = {};  // another cap holds from now on
+  std::string name = {};  // in front of what is told of lost sessions; empty: the transfer needs no name
 };
 
 class DialledTransfer {

@@ -30,4 +30,13 @@ Result<PeerPath> check_open(const session::Open& open) {
   return path;
 }
 
+Result<void> check_second(const session::Open& open, bool shares_root) {
+  if (open.is_second == shares_root) return {};
+  return fail(ErrorKind::usage, shares_root
+                                    ? "this receiver only helps another one with large files (recv --shares-root): name that "
+                                      "one first, as the first DEST"
+                                    : "this receiver has its root for itself: start it with --shares-root to have it help "
+                                      "the first DEST");
+}
+
 }  // namespace ccixfer::program

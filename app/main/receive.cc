@@ -40,20 +40,29 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   node.trust = (*trust)->hops();
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
-  recv::RootOptions root_options;
-  if (command.listen.staging_age_max_s)
-    root_options.staging_age_max_s = static_cast<int64_t>(std::min<uint64_t>(*command.listen.staging_age_max_s, uint64_t{1} << 40));
-  auto root = recv::Root::open((*loop)->files(), *command.root, nullptr, root_options);
-  if (!root) return {report::advised(root.error(), *command.root), {}};
   AcceptorOptions options;
-  options.root = root->get();
+  std::unique_ptr<recv::Root> root;
+  if (command.shares_root) {
+    auto second = recv::SecondRoot::open((*loop)->files(), *command.root);
+    if (!second) return {second.error(), {}};
+    options.second = *second;
+  } else {
+    recv::RootOptions root_options;
+    if (command.listen.staging_age_max_s)
+      root_options.staging_age_max_s =
+          static_cast<int64_t>(std::min<uint64_t>(*command.listen.staging_age_max_s, uint64_t{1} << 40));
+    auto opened = recv::Root::open((*loop)->files(), *command.root, nullptr, root_options);
+    if (!opened) return {report::advised(opened.error(), *command.root), {}};
+    root = std::move(*opened);
+    options.root = root.get();
+  }
   options.rate_bytes_per_s = (*loop)->rate_bytes_per_s();
   options.once = command.listen.once;
   if (auto applied = (*trust)->apply(options, *command.root); !applied) return {applied.error(), {}};
   auto receipts = listener_receipts(command.transfer.receipt, *command.root, receipt::Side::destination);
   if (!receipts) return {receipts.error(), {}};
   options.receipts = *receipts;
-  options.keeps_history = true;
+  options.keeps_history = !command.shares_root;
   options.wall_time_s = wall_time_s;
   options.activity = process.activity;
   if (OnComplete* on_complete = process.on_complete; on_complete != nullptr)
@@ -298,6 +307,12 @@ CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand comman
 }  // namespace
 
 CommandEnd run_receive(const Process& process, const ReceiveCommand& command) {
+  if (command.shares_root && (!command.root || !command.transfer.receipt.empty())) {
+    return {
+        {ErrorKind::usage, command.root ? "bad use: --receipt with --shares-root: the receiver that owns the root writes it"
+                                        : "bad use: --shares-root without --root: give the directory of the receiver that owns it"},
+        {}};
+  }
   if (command.root) return accept_below(process, command);
   const auto lock = JobLock::take(command.transfer.lock_file);
   if (!lock) return {lock.error(), {}};

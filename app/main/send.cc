@@ -11,6 +11,7 @@
 #include "app/main/aside.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
+#include "app/main/destinations.h"
 #include "app/main/ended_transfer.h"
 #include "app/main/job_lock.h"
 #include "app/main/listener_trust.h"
@@ -91,6 +92,7 @@ bool is_of_team(const SendCommand& command) { return command.team.stripe || !com
 
 // What goes with others that share the transfer, before anything is done.
 Result<void> check_team(const SendCommand& command) {
+  if (auto fits = check_destinations(command); !fits) return fits;
   if (!is_of_team(command)) return {};
   if (command.serve) {
     return fail(ErrorKind::usage,
@@ -118,6 +120,7 @@ Result<std::optional<session::TeamWish>> team_of_command(const SendCommand& comm
     work.more.push_back(send::Walk::own_name(source));  // of a directory: itself, or what is in it
   }
   work.destination = command.destination;
+  work.more.insert(work.more.end(), command.more_destinations.begin(), command.more_destinations.end());
   for (const RuleWord& rule : command.transfer.rules)
     work.more.push_back(fmt::format("{} {}", static_cast<int>(rule.kind), rule.text));
   work.more.push_back(command.transfer.sync.files_from.value_or(""));
@@ -128,6 +131,27 @@ Result<std::optional<session::TeamWish>> team_of_command(const SendCommand& comm
     return std::string(value != nullptr ? value : "");
   };
   return team_of(command.team, environment, work, program_version, entropy);
+}
+
+// The session of this process with its second receiver, if it has one.
+Result<std::optional<SecondPlan>> second_plan(const SessionServices& services, const SendCommand& command,
+                                              const std::optional<Place>& place, const SourcePart& part,
+                                              std::optional<Security>& security) {
+  if (!place) return std::optional<SecondPlan>();
+  const Target& target = place->targets.front();
+  const PeerPath path = peer_path(target.path);
+  if (path.path != peer_path(split_target(command.destination)->path).path) {
+    return fail(ErrorKind::usage,
+                fmt::format("bad use: {}: the receivers share one directory: give each DEST the path of the first",
+                            printable(target.address)));
+  }
+  SecondPlan plan{make_plan(services, target.address, command.transfer), {part.second, part.rate, part.compress}};
+  plan.dial.hello.direction = session::Direction::push;
+  plan.dial.open = {session::option_recursive, path.path};
+  plan.dial.open.is_second = true;
+  plan.dial.name = fmt::format("second receiver {}: ", target.address);
+  if (security) secure_plan(plan.dial, *security, *place);
+  return std::optional(std::move(plan));
 }
 
 }  // namespace
@@ -148,6 +172,13 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
     }
   }
   if (command.serve) return serve(process, command);
+  std::vector<Place> places = {*place};
+  for (const std::string& more : command.more_destinations) {
+    auto found = find_place(more, command.common);
+    if (!found) return {found.error(), {}};
+    if (found->ticket) return {{ErrorKind::usage, "bad use: a ticket as a further DEST: give the URI of the receiver"}, {}};
+    places.push_back(std::move(*found));
+  }
   const auto lock = JobLock::take(command.transfer.lock_file);
   if (!lock) return {lock.error(), {}};
 
@@ -155,10 +186,12 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   auto security = security_of_process(process, command.common, without);
   if (!security) return {security.error(), {}};
   const Target& target = place->targets.front();
-  if (auto there = check_targets(process, command.common, place->targets); !there) return {there.error(), {}};
+  for (const Place& one : places) {
+    if (auto there = check_targets(process, command.common, one.targets); !there) return {there.error(), {}};
+  }
   NodeOptions node;
   node.dials = transport_of(target);
-  node.trust = trust_of_dialler(*security, {*place});
+  node.trust = trust_of_dialler(*security, places);
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
   if (auto there = check_sources((*loop)->files(), command.sources); !there) return {there.error(), {}};
@@ -201,6 +234,16 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   if (!tweaks) return {tweaks.error(), {}};
   part.tweaks = std::move(*tweaks);
   plan.open.team = *team;
+  std::optional<Place> second_place;
+  if (const size_t which = *team ? ((*team)->part - 1u) % places.size() : 0; which != 0) second_place = places[which];
+  if (second_place) {
+    part.second = std::make_shared<send::SecondPath>(
+        [&reporter = process.reporter, uri = second_place->targets.front().address](const std::string& line) {
+          reporter.warn(fmt::format("second receiver {}: {}: its pieces go to the first one", uri, line));
+        });
+  }
+  auto second = second_plan(services, command, second_place, part, *security);
+  if (!second) return {second.error(), {}};
   if (*security) secure_plan(plan, **security, *place);
   receipt::Header header{.path = path.path, .archive = command.transfer.archive};
   const bool whole = (plan.open.options & session::option_directory) == 0 || command.sources.front().ends_with('/');
@@ -221,7 +264,7 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   };
   add_trust(rights, *security);
   if (auto confined = confine(process, rights); !confined) return {confined.error(), {}};
-  CommandEnd end = (*loop)->dial(std::move(plan), {});
+  CommandEnd end = (*loop)->dial(std::move(plan), {}, std::move(*second));
   if (end.tally.helped) return end;  // the list and the receipt are written by the process that leads
   finish_failed_list(process, part.failed.get(), end);
   receipt.finish(process, (*loop)->files(), end);

@@ -228,7 +228,7 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   void tell_page(Instant now) {
     report::Status status = teller_.begin(now);
     report::StatusTransfers& transfers = status.transfers.emplace();
-    transfers.is_receiver = options_.root != nullptr;
+    transfers.is_receiver = options_.receives();
     transfers.listed = acceptor_.show(now, transfers_shown_max, transfers.more);
     for (report::StatusTransfer& one : transfers.listed) one.bytes_per_s = teller_.rate(one.transfer, one.counts.bytes);
     transfers.ended = ended_->lines();
@@ -293,16 +293,19 @@ CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptio
 
 class TransferLoop::DialHandler final : public LoopHandler {
  public:
-  DialHandler(Impl& impl, DialPlan plan, const Tally& all)
+  DialHandler(Impl& impl, DialPlan plan, const Tally& all, std::optional<SecondPlan> second)
       : impl_(impl),
         all_(all),
         set_rate_(plan.set_rate),
-        transfer_(impl.services, impl.hub, std::move(plan), impl.process.loop.now()) {}
+        transfer_(impl.services, impl.hub, std::move(plan), impl.process.loop.now()) {
+    if (second) second_.emplace(impl.services, impl.hub, std::move(*second));
+  }
 
   bool turn(Instant now) override {
     if (impl_.rate.turn(now) && set_rate_) set_rate_(impl_.rate.rate_bytes_per_s(), now);
     if (now >= impl_.stop_at && !impl_.stopped) stop_in_time();
     impl_.turn(now, transfer_);
+    if (second_) second_->turn(now);
     Tally tally = all_;
     add(tally, transfer_.tally());
     if (transfer_.moving()) {
@@ -312,12 +315,15 @@ class TransferLoop::DialHandler final : public LoopHandler {
       moving.timeout = transfer_.timeout();
       impl_.process.reporter.progress(moving);
     }
-    return !transfer_.ended() && !transfer_.may_be_left();
+    if (!transfer_.ended() && !transfer_.may_be_left()) return true;
+    if (second_) second_->end(now);
+    return second_ && !second_->is_over();
   }
   Instant next_deadline() const override {
     const Instant speak = transfer_.moving() ? impl_.process.reporter.progress_due() : never;
     const Instant stop = impl_.stopped ? never : impl_.stop_at;
-    return std::min({impl_.next_deadline(), transfer_.next_deadline(), speak, stop});
+    const Instant second = second_ ? second_->next_deadline() : never;
+    return std::min({impl_.next_deadline(), transfer_.next_deadline(), speak, stop, second});
   }
   void on_signal(int number, Instant now) override {
     impl_.process.reporter.set_now(now);
@@ -325,9 +331,14 @@ class TransferLoop::DialHandler final : public LoopHandler {
     impl_.stopped = true;
     impl_.process.reporter.warn("interrupted: the peer is told, what is durable stays: a second signal ends this at once");
     transfer_.stop(interruption("run the same command again to resume"));
+    if (second_) second_->stop(interruption("run the same command again to resume"));
   }
   CommandEnd end() const {
-    return {transfer_.result(), transfer_.tally(), transfer_.transfer(), transfer_.identity(), transfer_.is_in_use()};
+    CommandEnd end{transfer_.result(), transfer_.tally(), transfer_.transfer(), transfer_.identity(), transfer_.is_in_use()};
+    if (!second_) return end;
+    end.tally.bytes_sent += second_->bytes_sent();
+    end.in_use = end.in_use || second_->is_in_use();
+    return end;
   }
 
  private:
@@ -341,12 +352,14 @@ class TransferLoop::DialHandler final : public LoopHandler {
   const Tally all_;
   const std::function<void(uint64_t, Instant)> set_rate_;
   DialledTransfer transfer_;
+  std::optional<SecondDial> second_;
 };
 
-CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all) {
+CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all, std::optional<SecondPlan> second) {
   impl_->watch();
   plan.routers = impl_->node.routers;
-  auto handler = std::make_unique<DialHandler>(*impl_, std::move(plan), all);
+  if (second) second->dial.routers = impl_->node.routers;
+  auto handler = std::make_unique<DialHandler>(*impl_, std::move(plan), all, std::move(second));
   impl_->process.loop.run(*handler);
   CommandEnd end = handler->end();
   // A source leaves its jobs behind; the work pool's end would wait for a disk that does not answer.

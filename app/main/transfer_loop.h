@@ -10,6 +10,7 @@
 #include "app/main/commands.h"
 #include "app/main/dialled.h"
 #include "app/main/listener_trust.h"
+#include "app/main/second_dial.h"
 #include "core/host/entropy.h"
 #include "core/host/file_system.h"
 #include "core/host/work_pool.h"
@@ -36,7 +37,8 @@ class TransferLoop {
   [[nodiscard]] CommandEnd serve(const AcceptorOptions& options, const ListenOptions& listen, ListenerTrust& trust,
                                  sandbox::Plan plan);
   // Runs one transfer to its end. `all` is what earlier transfers of this command moved, for the progress.
-  [[nodiscard]] CommandEnd dial(DialPlan plan, const Tally& all);
+  // `second`: of a member of a team that has a second receiver.
+  [[nodiscard]] CommandEnd dial(DialPlan plan, const Tally& all, std::optional<SecondPlan> second = {});
   // A transfer ended while jobs of it are in the disk, or a put comes (CommandEnd::in_use): the loop, and what they use besides it
   // (the root),
   // are given up and never destroyed. The process ends by std::_Exit.

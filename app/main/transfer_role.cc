@@ -91,6 +91,7 @@ class SourceRole final : public TransferRole {
     options.working_directory = part.working_directory;
     options.tries_changed_again = part.tries_changed_again;
     options.seat = part.seat;
+    options.second = part.second;
     options.record = part.record;
     options.disk_patience = part.disk_patience;
     return options;

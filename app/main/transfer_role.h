@@ -8,6 +8,7 @@
 #include "app/recv/destination.h"
 #include "app/recv/helper.h"
 #include "app/recv/root.h"
+#include "app/recv/second_root.h"
 #include "app/report/reporter.h"
 #include "app/report/status.h"
 #include "app/send/source.h"
@@ -115,6 +116,7 @@ struct SourcePart {
   std::string working_directory = {};
   bool tries_changed_again = false;  // as of send::SourceOptions
   send::SourceOptions::Seat seat = send::SourceOptions::Seat::alone;
+  std::shared_ptr<send::SecondPath> second = {};  // as of send::SourceOptions
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
                                                         const SourcePart& part);
@@ -147,6 +149,18 @@ struct DestinationPart {
 // leader's session is over.
 [[nodiscard]] std::unique_ptr<TransferRole> make_helper(const SessionServices& services, session::Link& link, TransferRole& leader,
                                                         const DestinationPart& part);
+// Of several receivers of one file system (app/session/README.md): what a helper's session with a second receiver needs.
+struct SecondPart {
+  std::shared_ptr<send::SecondPath> path;
+  std::shared_ptr<send::RateCap> rate;
+  std::optional<uint8_t> compress = {};  // as of session::Open
+};
+[[nodiscard]] std::unique_ptr<TransferRole> make_second_source(const SessionServices& services, session::Link& link,
+                                                               const SecondPart& part);
+// The other end. Of `part` the turns and the rate, which are there.
+[[nodiscard]] std::unique_ptr<TransferRole> make_second_receiver(const SessionServices& services, session::Link& link,
+                                                                 const std::shared_ptr<recv::SecondRoot>& root,
+                                                                 const DestinationPart& part);
 // Of a member that comes when its team's transfer has ended: it only hears how.
 [[nodiscard]] std::unique_ptr<TransferRole> make_late_helper(const SessionServices& services, session::Link& link,
                                                              const session::TeamEnded& how);

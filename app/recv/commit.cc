@@ -8,6 +8,7 @@
 
 #include "app/recv/at_rest.h"
 #include "app/recv/inheritance.h"
+#include "app/recv/shared_place.h"
 #include "app/session/holes.h"
 #include "core/base/log.h"
 
@@ -131,6 +132,8 @@ void Committer::finish(CommitItem& item) {
   if (error >= 0 && item.file) {
     error = item.file->open(file);
     const bool in_place = item.file->is_in_place();
+    if (error >= 0 && !in_place) error = root_.judged(end_share(files_, root_.staging, item.staged, file->fd()));
+    if (error == -EAGAIN) return set(item, CommitOutcome::held, -EBUSY);
     if (error >= 0) error = in_place ? finish_in_place(item, file->fd()) : finish_pieces(item, file->fd());
     if (item.outcome != CommitOutcome::ok) return;
   } else if (error >= 0 && item.link_to.empty() && !inheritance_.is_nothing()) {

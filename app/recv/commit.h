@@ -27,6 +27,7 @@ enum class CommitOutcome : uint8_t {
   ok,
   sync_failed,  // its data may be lost, so it has to be fetched again
   damaged,      // the disk has something else than what was written (option_verify): it has to be fetched again
+  held,         // another receiver writes into it at this moment
   failed,       // it cannot be placed, because of error_number
 };
 

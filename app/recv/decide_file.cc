@@ -5,6 +5,7 @@
 
 #include "app/recv/entry_job.h"
 #include "app/recv/pieces.h"
+#include "app/recv/shared_place.h"
 #include "app/session/limits.h"
 #include "core/base/units.h"
 
@@ -214,7 +215,7 @@ void EntryDecider::Job::resume(const FileTask& task, Decision& decision) {
     if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, *session_.owner_, verify);
     if (decision.present.empty()) stale.push_back(task.ledger_file());
   }
-  for (const Ledger::File& file : stale) files_.unlink_at(root_.staging, staged_name(file.key, file.version), false);
+  for (const Ledger::File& file : stale) remove_staged(root_, staged_name(file.key, file.version));
   if (const auto removed = root_.ledger->remove(stale); !removed) {
     fatal_ = removed.error();
     return;

@@ -45,9 +45,8 @@ bool tells_source_of_items(const DestinationOptions& options) {
 
 }  // namespace
 
-// The objects of a session, and who tells whom what. Each of them has a state and tests of its own;
-// here is only the order in which they have their turn. That makes more than twenty fields: one for
-// each object, and what they share.
+// The objects of a session, and who tells whom what. Each of them has a state and tests of its own; here is only the order in which
+// they have their turn. That makes more than twenty fields: one for each object, and what they share.
 class Destination::Impl final : public EntriesHandler, public FileSteps, public TeamHandler {
  public:
   Impl(const DestinationOptions& options, Root& root, session::Link& link, cci::Endpoint& endpoint, ports::WorkPool& work,
@@ -204,7 +203,8 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       deletions_(
           jobs_, [this](bool only_what_made_room) { return root_.delete_some(only_what_made_room); },
           [this](const DeleteStep& step) { on_deleted(step); }),
-      team_(options.team ? std::make_unique<Team>(*options.team, files_, outbox_, session_, *this) : nullptr),
+      team_(options.team ? std::make_unique<Team>(*options.team, TeamParts{jobs_, root_, files_, outbox_, session_, *this, entropy})
+                         : nullptr),
       intake_parts_{jobs_, root_, workspaces_, files_, counters} {}
 
 // --- Life

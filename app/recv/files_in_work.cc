@@ -290,6 +290,10 @@ void FilesInWork::on_not_placed(FileInWork& file, const CommitItem& item) {
     if (pieces->has_unsynced()) steps_.sync_soon(item.task->index, 0);
     return on_damaged_at_rest(file, item.damaged);
   }
+  if (item.outcome == CommitOutcome::held) {
+    return on_failed(file, {ErrorKind::partial, item.error_number, false,
+                            "another receiver still writes into it: what is here of it is kept, and the next run ends it"});
+  }
   if (item.outcome == CommitOutcome::failed) {
     if (item.error_number == EIO) return disk_fails(file);
     return on_failed(file, failure_of_errno(item.error_number));

@@ -109,6 +109,10 @@ void Helper::on_message(const session::Message& message) {
     if (team_ != nullptr) team_->on_file_end(*this, *end);
   } else if (const auto* holes = std::get_if<session::Holes>(&message)) {
     if (team_ != nullptr) team_->on_holes(*this, *holes);
+  } else if (const auto* ask = std::get_if<session::AskPlace>(&message)) {
+    if (team_ != nullptr) team_->on_ask_place(*this, *ask);
+  } else if (const auto* placed = std::get_if<session::Placed>(&message)) {
+    if (team_ != nullptr) team_->on_placed(*this, *placed);
   } else if (const auto* abort = std::get_if<session::Abort>(&message)) {
     error_ = session::error_of(*abort, "the helper");
     is_gone();

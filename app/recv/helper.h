@@ -30,6 +30,8 @@ class HelperHandler {
   virtual void on_segment() = 0;  // one is in its inbox
   virtual void on_file_end(Helper& helper, const session::FileEnd& end) = 0;
   virtual void on_holes(Helper& helper, const session::Holes& holes) = 0;
+  virtual void on_ask_place(Helper& helper, const session::AskPlace& ask) = 0;
+  virtual void on_placed(Helper& helper, const session::Placed& placed) = 0;
   virtual void on_helper_gone(Helper& helper) = 0;  // it is not there, or not any more: no lane is left, or the session ends
 };
 

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "app/recv/shared_place.h"
 #include "core/base/log.h"
 
 namespace ccixfer::recv {
@@ -19,7 +20,9 @@ void remove_unnamed(OpenedRoot& root) {
   for (const Ledger::File& file : *known) named.insert(staged_name(file.key, file.version));
   std::vector<std::string> unnamed;
   const auto look = [&](std::string_view name) {
-    const bool part = name.ends_with(part_suffix) && !named.contains(std::string(name));
+    const bool is_share = is_share_name(name);
+    const std::string_view part_name = is_share ? name.substr(0, name.size() - share_suffix.size()) : name;
+    const bool part = (is_share || name.ends_with(part_suffix)) && !named.contains(std::string(part_name));
     if (part || name.ends_with(temporary_suffix)) unnamed.emplace_back(name);
   };
   const int directory = root.files.open(root.staging, ".", {.directory = true}, 0);
@@ -40,7 +43,7 @@ void remove_expired(OpenedRoot& root, ports::FileTime now, int64_t age_s) {
     ports::FileStat stat;
     const int found = root.files.stat_at(root.staging, name, stat, false);
     const bool is_old = found >= 0 && now.seconds - stat.ctime.seconds >= age_s;
-    if (is_old) root.files.unlink_at(root.staging, name, false);
+    if (is_old) remove_staged(root, name);
     if (is_old || found == -ENOENT) expired.push_back(file);
   }
   if (const auto removed = root.ledger->remove(expired); !removed) log(LogLevel::warning, "{}", removed.error().message);

@@ -7,6 +7,7 @@
 
 #include "app/recv/at_rest.h"
 #include "app/recv/same_file.h"
+#include "app/recv/shared_place.h"
 #include "app/session/entry.h"
 #include "app/session/holes.h"
 #include "app/session/segment.h"
@@ -240,7 +241,7 @@ void StagedFile::let_go() {
 void StagedFile::remove() {
   const std::lock_guard lock(mutex_);
   file_.reset();
-  if (exists_ && !in_place_) root_.files.unlink_at(root_.staging, name_, false);
+  if (exists_ && !in_place_) remove_staged(root_, name_);
   exists_ = false;
 }
 

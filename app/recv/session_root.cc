@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "app/recv/shared_place.h"
 #include "app/session/segment.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -119,6 +120,11 @@ void SessionRoot::remove_staged(const std::vector<std::string>& names) const {
   for (const std::string& name : names) root_->files.unlink_at(root_->staging, name, false);
 }
 
+int SessionRoot::share(StagedFile& staged, const session::PlaceToken& token) const {
+  HeldFileRef file;
+  const int error = staged.open(file);
+  return error < 0 ? error : root_->judged(make_share(root_->files, root_->staging, staged.name(), token));
+}
 void SessionRoot::discard(const FileTask& task, StagedFile& staged) const {
   staged.remove();
   const auto removed = root_->ledger->remove({task.ledger_file()});

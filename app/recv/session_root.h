@@ -72,6 +72,8 @@ class SessionRoot {
   [[nodiscard]] std::vector<LeaveOutcome> apply(const std::vector<Leave>& leaves);
   void remove_staged(const std::vector<std::string>& names) const;
   void discard(const FileTask& task, StagedFile& staged) const;
+  // Other receivers of this file system may write into it. -errno; the staged file is there afterwards.
+  [[nodiscard]] int share(StagedFile& staged, const session::PlaceToken& token) const;
   void describe(
       std::vector<ReceiptItem>& items) const;  // as they stand below the root now; paths become those below `path` of begin
   // --delete, when everything else is done: the next step.

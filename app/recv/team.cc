@@ -45,6 +45,18 @@ session::TeamEnded team_ended_of(const session::Tally& tally) {
   return how;
 }
 
+Team::Team(const TeamLimits& limits, const TeamParts& parts)
+    : limits_(limits),
+      files_(parts.files),
+      leader_(parts.leader),
+      session_(parts.session),
+      handler_(parts.handler),
+      shares_(
+          parts.jobs,
+          [&root = parts.root](StagedFile& staged, const session::PlaceToken& token) { return root.share(staged, token); },
+          parts.files, parts.entropy),
+      work_(limits) {}
+
 Team::~Team() { CHECK(helpers_.empty() && gone_.empty()); }
 
 void Team::choose(Decision& decision) {
@@ -292,6 +304,7 @@ void Team::ended(const session::FileResult& result) {
     }
     told_.erase(told);
   }
+  shares_.ended(result.index);
   work_.ended(result.index);
 }
 
@@ -337,6 +350,40 @@ void Team::on_file_end(Helper& helper, const session::FileEnd& end) {
     helper.outbox().add_result({end.index, ErrorKind::file_io, 0});
   }
   if (given_back_[end.index].insert(*member).second) ++helpers_.at(*member).unsettled;
+}
+
+// A file that has just ended has no place: the helper hears its result.
+void Team::on_ask_place(Helper& helper, const session::AskPlace& ask) {
+  const std::optional<TeamMember> member = member_of(helper);
+  FileInWork* const file = files_.find(ask.index);
+  if (!member || file == nullptr || !work_.is_shared(ask.index) || !file->takes_content()) return;
+  if (file->task().sparse) return;  // only this receiver makes holes
+  shares_.ask(*file, [this, member = *member](const session::SharedPlace& place) {
+    if (helpers_.contains(member)) outbox_of(member).post(place);
+  });
+}
+
+// As if they had come here and been written.
+void Team::on_placed(Helper&, const session::Placed& placed) {
+  for (uint64_t i = 0; i < placed.hashes.size(); ++i) {
+    FileInWork* const file = files_.find(placed.index);
+    if (file == nullptr) return;  // it has ended
+    const uint64_t piece = placed.first + i;
+    if (!shares_.is_made(placed.index) || piece >= piece_count(file->task().size_bytes))
+      return session_.reject("pieces that are placed where there is no place for them");
+    if (!file->takes_content()) return;
+    switch (files_.pieces_of(*file).arrive(piece, placed.hashes[i])) {
+      case FilePieces::Arrived::here:
+        continue;
+      case FilePieces::Arrived::changed:
+        return files_.on_failed(*file, changed_at_source());
+      case FilePieces::Arrived::wanted:
+        break;
+    }
+    FilePieces& pieces = *file->pieces();
+    if (pieces.written(piece, pieces.losses())) files_.on_written(*file, piece_length(file->task().size_bytes, piece));
+    files_.on_job_ended(placed.index);
+  }
 }
 
 void Team::on_helper_gone(Helper& helper) {

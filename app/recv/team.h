@@ -20,6 +20,8 @@
 #include "app/recv/helper.h"
 #include "app/recv/outbox.h"
 #include "app/recv/session_handler.h"
+#include "app/recv/session_root.h"
+#include "app/recv/shares.h"
 #include "app/recv/team_work.h"
 #include "app/session/tally.h"
 
@@ -63,11 +65,20 @@ class HelperVoice final : public SessionHandler {
 // What a team hears of its transfer, which has come to its summary.
 [[nodiscard]] session::TeamEnded team_ended_of(const session::Tally& tally);
 
+// Of the session that leads. `leader`: what is said to its own source.
+struct TeamParts {
+  SessionJobs& jobs;
+  SessionRoot& root;
+  FileHandler& files;
+  Outbox& leader;
+  SessionHandler& session;
+  TeamHandler& handler;
+  ports::Entropy& entropy;
+};
+
 class Team final : public HelperHandler {
  public:
-  // `leader`: what is said to the session's own source.
-  Team(const TeamLimits& limits, FileHandler& files, Outbox& leader, SessionHandler& session, TeamHandler& handler)
-      : limits_(limits), files_(files), leader_(leader), session_(session), handler_(handler), work_(limits) {}
+  Team(const TeamLimits& limits, const TeamParts& parts);
   ~Team() override;  // CHECKs that no helper is left: release()
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -100,6 +111,8 @@ class Team final : public HelperHandler {
   void on_segment() override { handler_.helpers_have_news(); }
   void on_file_end(Helper& helper, const session::FileEnd& end) override;
   void on_holes(Helper& helper, const session::Holes& holes) override;
+  void on_ask_place(Helper& helper, const session::AskPlace& ask) override;
+  void on_placed(Helper& helper, const session::Placed& placed) override;
   void on_helper_gone(Helper& helper) override;
 
  private:
@@ -127,6 +140,7 @@ class Team final : public HelperHandler {
   Outbox& leader_;
   SessionHandler& session_;
   TeamHandler& handler_;
+  Shares shares_;
   std::map<Helper*, std::unique_ptr<HelperVoice>> voices_;
   std::string base_;
   TeamWork work_;

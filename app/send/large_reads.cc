@@ -178,7 +178,8 @@ bool LargeReads::start_piece(const ReadPace& pace, BufferShare& buffers) {
     data->piece = large.wanted.take();
     data->size_bytes = entry.listed.size_bytes;
     data->file = large.file;
-    data->wrapping = wrapping_;
+    if (routes_ != nullptr && large.is_compared) data->route = routes_->route_of(entry.index);
+    data->wrapping = data->route ? data->route->wrapping : wrapping_;
     data->buffer = buffers.lend();
     data->resend = large.again.remove(data->piece);
     if (const auto there = large.there.find(data->piece); there != large.there.end()) {
@@ -225,6 +226,10 @@ void LargeReads::piece_read(PieceData& data) {
   if (data.read.result.outcome != SourceOutcome::ok) {
     if (entry.outcome.outcome == SourceOutcome::ok) entry.outcome = data.read.result;
   } else if (entry.outcome.outcome == SourceOutcome::ok) {
+    if (!data.same && data.route && data.route->is_closed) {
+      read_again(entry, data);
+      return settle(entry);
+    }
     if (data.piece < large.hashes.size() && !data.resend) {
       large.hashes[data.piece] = data.read.hash;
       ++large.hashed;
@@ -236,7 +241,7 @@ void LargeReads::piece_read(PieceData& data) {
     }
     FilledSegment segment;
     segment.header.kind = session::SegmentKind::piece;
-    segment.header.index = entry.index;
+    segment.header.index = data.route ? data.route->index : entry.index;
     segment.header.sequence = data.piece;
     segment.header.file_version = entry.listed.version;
     segment.header.hash = data.read.hash;
@@ -244,9 +249,17 @@ void LargeReads::piece_read(PieceData& data) {
     segment.buffer = std::move(data.buffer);
     segment.payload_bytes = data.read.data_bytes;
     segment.resend = data.resend;
-    sink_.add(std::move(segment));
+    SegmentSink& sink = data.route ? *data.route->sink : sink_;
+    sink.add(std::move(segment));
   }
   settle(entry);
+}
+
+// It was wrapped for a session that is gone meanwhile.
+void LargeReads::read_again(Entry& entry, const PieceData& data) {
+  LargeFile& large = *entry.large;
+  const bool fits = large.wanted.add(data.piece, 1) && (!data.resend || large.again.add(data.piece, 1));
+  if (!fits) entry.outcome.outcome = SourceOutcome::unreadable;
 }
 
 // What a large file needs next, if it needs anything. Called whenever something of the file ended.
@@ -292,6 +305,7 @@ void LargeReads::checked(OpenData& data) {
 }
 
 void LargeReads::entry_ends(Entry& entry) {
+  if (routes_ != nullptr) routes_->file_ended(entry.index);
   there_ -= std::exchange(entry.large->there, {}).size();
   if (entry.phase == EntryPhase::reading && entry.jobs == 0) close(entry);
 }

@@ -17,6 +17,7 @@
 
 #include "app/send/entry_queue.h"
 #include "app/send/jobs.h"
+#include "app/send/piece_route.h"
 #include "app/send/read_handler.h"
 #include "app/send/segment_sink.h"
 #include "app/send/wrapping.h"
@@ -30,6 +31,9 @@ class LargeReads {
  public:
   LargeReads(std::shared_ptr<Jobs> jobs, std::shared_ptr<WalkHold> walk, EntryTable& entries, SegmentSink& sink,
              ReadHandler& handler, Wrapping wrapping = {});
+
+  // Another way for the pieces of some files. None at first: all go to `sink`.
+  void set_routes(PieceRoutes* routes) { routes_ = routes; }
 
   void want(Entry& entry);                       // its LargeFile says which pieces; announced, or sent before
   void want_compared(Entry& entry, bool leads);  // the same, but its pieces are wanted as `compare` names them; as of FileWants
@@ -60,6 +64,7 @@ class LargeReads {
     uint64_t piece = 0;
     uint64_t size_bytes = 0;
     std::shared_ptr<OpenFile> file;
+    std::shared_ptr<const PieceRoute> route;  // none: the session's own
     Wrapping wrapping;
     Wrapped wrapped;
     Buffer buffer;
@@ -76,6 +81,7 @@ class LargeReads {
                                                                             uint64_t count);
   void leave_out_holes(Entry& entry, const std::vector<session::Want::Range>& holes);
   void piece_read(PieceData& data);
+  void read_again(Entry& entry, const PieceData& data);
   void checked(OpenData& data);
   void settle(Entry& entry);
   void close(Entry& entry);
@@ -87,6 +93,7 @@ class LargeReads {
   SegmentSink& sink_;
   ReadHandler& handler_;
   const Wrapping wrapping_;
+  PieceRoutes* routes_ = nullptr;
   EntryQueue queue_, compared_queue_;
   std::vector<uint32_t> open_;  // slots of files that are opening, open or checking
   uint32_t compared_open_ = 0;  // of those

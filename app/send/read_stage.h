@@ -24,6 +24,7 @@ class ReadStage final : public FileWants {
   ReadStage(const std::shared_ptr<Jobs>& jobs, const std::shared_ptr<WalkHold>& walk, EntryTable& entries, SegmentSink& sink,
             ReadHandler& handler, std::atomic<bool>& input_was_read, const Wrapping& wrapping = {});
 
+  void set_routes(PieceRoutes* routes) { large_.set_routes(routes); }
   [[nodiscard]] Result<void> want_whole(Entry& entry) override;
   void want_pieces(Entry& entry) override;
   void want_compared(Entry& entry, bool leads) override { large_.want_compared(entry, leads); }

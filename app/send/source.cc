@@ -62,9 +62,13 @@ std::vector<std::string> names_of_sources(const Walk& walk, size_t count) {
 
 // The stages of a source, in the order in which a file comes through them, and what they say to
 // each other.
-struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
+struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler, SecondPathUser {
   Impl(const SourceOptions& options, session::Link& to, const std::shared_ptr<Jobs>& shared_jobs, memory::Pool& pool,
        ports::Handle pool_region, SourceObserver& observer, Counters& counters);
+
+  ~Impl() override {
+    if (second) second->attach(static_cast<SecondPathUser*>(nullptr));
+  }
 
   void turn(Instant now);
   void list();
@@ -100,12 +104,18 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler {
   void on_file_end(const session::FileEnd& end) override { of_files.push_back(end); }
   void on_same(const Entry& entry, uint64_t piece) override;
   void on_grown(Entry& entry, uint64_t bytes) override { reports.grown(entry, bytes); }
+  void on_second_path_news() override { jobs->wake().set(); }
+  void tell_first_receiver(const session::Message& message) override {
+    if (course.is_open()) link.post(message);
+  }
+  void on_not_placed(uint64_t index, const std::set<uint64_t>& pieces) override;
 
   [[nodiscard]] bool is_helper() const { return seat == SourceOptions::Seat::helper; }
   [[nodiscard]] uint64_t entries_known() const { return is_helper() ? ~uint64_t{0} : announcer.entries(); }
 
   const uint32_t options;
   const SourceOptions::Seat seat;
+  const std::shared_ptr<SecondPath> second;  // of a helper; may be none
   session::Link& link;
   const std::shared_ptr<Jobs> jobs;
   const std::shared_ptr<WalkHold> walk;
@@ -138,6 +148,7 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
                    ports::Handle pool_region, SourceObserver& observer, Counters& counters)
     : options(given.options),
       seat(given.seat),
+      second(given.seat == SourceOptions::Seat::helper ? given.second : nullptr),
       link(to),
       jobs(shared_jobs),
       walk(std::make_shared<WalkHold>(jobs, walk_options(given))),
@@ -159,6 +170,9 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
   CHECK(!given.sources.empty());
   if (seat == SourceOptions::Seat::leader) answers.set_leads();
   if (is_helper()) answers.set_helps();
+  if (!second) return;
+  reads.set_routes(second.get());
+  second->attach(static_cast<SecondPathUser*>(this));
 }
 
 void Source::Impl::turn(Instant instant) {
@@ -228,6 +242,12 @@ ReadPace Source::Impl::pace() const {
   pace.segments_ready = sender.data_ready();
   pace.segments_ahead = segments_ahead_max + 2 * sender.lanes().live();
   pace.lane_is_idle = sender.lanes().has_idle_credit();
+  if (second) {
+    const SecondPathLoad there = second->load();
+    pace.segments_ready += there.segments_ready;
+    pace.segments_ahead += 2 * there.lanes;
+    pace.lane_is_idle = pace.lane_is_idle || there.lane_is_idle;
+  }
   // A helper does not know what else will come, and where buffers are scarce it gets none before something is ready: what it has
   // must not wait for more.
   pace.all_is_wanted = is_helper() || (course.listing_is_over() && answers.answered() == announcer.entries());
@@ -328,6 +348,10 @@ bool Source::Impl::on_helper_message(const session::Message& message) {
     course.judge(orders.on_order(*order));
     return true;
   }
+  if (const auto* place = std::get_if<session::SharedPlace>(&message); place != nullptr && second) {
+    second->on_place(*place);
+    return true;
+  }
   if (const auto* ended = std::get_if<session::TeamEnded>(&message)) {
     team_ended = *ended;
     is_summed_up = true;
@@ -337,6 +361,13 @@ bool Source::Impl::on_helper_message(const session::Message& message) {
                             std::holds_alternative<session::Give>(message) || std::holds_alternative<session::Summary>(message);
   if (of_who_lists) course.judge(nonsense("what only the leader of a team is told"));
   return of_who_lists;
+}
+
+// They are wanted as if the receiver had said that they came damaged: now it is this one that gets them.
+void Source::Impl::on_not_placed(uint64_t index, const std::set<uint64_t>& pieces) {
+  if (!course.is_open()) return;
+  for (const uint64_t piece : pieces) course.judge(answers.want_again(index, piece, 1));
+  jobs->wake().set();
 }
 
 void Source::Impl::on_resend(const session::Resend& resend) {

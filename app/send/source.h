@@ -15,6 +15,7 @@
 #include "app/receipt/entry.h"
 #include "app/send/observer.h"
 #include "app/send/rate_cap.h"
+#include "app/send/second_path.h"
 #include "app/session/bottleneck.h"
 #include "app/session/link.h"
 #include "app/session/pool_turns.h"
@@ -51,6 +52,8 @@ struct SourceOptions {
   bool tries_changed_again = false;
   // Of a push that several processes share: this one leads, so it lists and is answered; or it helps, and sends what it is told to.
   enum class Seat : uint8_t { alone, leader, helper } seat = Seat::alone;
+  std::shared_ptr<SecondPath> second =
+      {};  // of a helper: where pieces of shared files may go instead; none: all go to the receiver
 };
 
 class Source final : public session::LinkHandler {

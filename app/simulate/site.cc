@@ -130,6 +130,13 @@ Listener::Listener(Site& site, const ListenPlan& plan) : Process(site, true), vf
       error_ = Error{ErrorKind::source_selection, "cannot serve the directory"};
       return;
     }
+  } else if (plan.shares_root) {
+    auto opened = recv::SecondRoot::open(disk_of(site), plan.directory);
+    if (!opened) {
+      error_ = opened.error();
+      return;
+    }
+    options.second = *opened;
   } else {
     auto opened = recv::Root::open(site.files, plan.directory, vfs_.name());
     if (!opened) {
@@ -205,6 +212,15 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
     plan.open.team = dial.team;
+    if (!dial.second_uri.empty()) {
+      part.second = std::make_shared<send::SecondPath>([](const std::string&) {});
+      program::SecondPlan second{plan, {part.second, part.rate}};
+      second.dial.uri = dial.second_uri;
+      second.dial.hello.transfer = program::make_transfer_id(entropy_);
+      second.dial.open = {session::option_recursive, dial.path};
+      second.dial.open.is_second = true;
+      second_ = std::make_unique<program::SecondDial>(services_, hub_, std::move(second));
+    }
     plan.make_role = [this, part, is_team = dial.team.has_value()](session::Link& link, const program::RoleWish& wish) mutable {
       part.tries_changed_again = wish.tries_changed_again && !is_team;
       if (is_team) part.seat = wish.helps ? send::SourceOptions::Seat::helper : send::SourceOptions::Seat::leader;
@@ -218,13 +234,20 @@ Dialler::~Dialler() = default;
 
 void Dialler::turn_user(Instant now) {
   if (transfer_) transfer_->turn(now);
+  if (!second_) return;
+  if (transfer_->ended()) second_->end(now);
+  second_->turn(now);
 }
-Instant Dialler::user_deadline() const { return transfer_ ? transfer_->next_deadline() : never; }
+Instant Dialler::user_deadline() const {
+  const Instant second = second_ ? second_->next_deadline() : never;
+  return transfer_ ? std::min(transfer_->next_deadline(), second) : never;
+}
 void Dialler::take(const rvma::Completion& completion) {
   if (transfer_) transfer_->take_completion(completion);
 }
 void Dialler::stop_user() {
   if (transfer_) transfer_->stop({ErrorKind::interrupted, "the node crashed"});
+  if (second_) second_->stop({ErrorKind::interrupted, "the node crashed"});
 }
 
 RouterProcess::RouterProcess(Site& site, const RouterPlan& plan)

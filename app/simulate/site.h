@@ -11,6 +11,7 @@
 #include "app/main/acceptor.h"
 #include "app/main/dialled.h"
 #include "app/main/peer_gate.h"
+#include "app/main/second_dial.h"
 #include "app/recv/root.h"
 #include "app/session/hub.h"
 #include "app/session/link_seal.h"
@@ -92,6 +93,7 @@ struct ListenPlan {
   uint32_t sessions_max = program::sessions_max_default;
   uint64_t rate_bytes_per_s = 0;
   recv::TeamLimits team{};
+  bool shares_root = false;  // --shares-root: the directory is another site's, on the parallel disk
 };
 
 // One run of a listening `ccixfer`.
@@ -131,6 +133,7 @@ struct DialPlan {
   std::optional<uint32_t> retries{};        // new sessions at most; none: as many as the timeout allows
   std::vector<std::string> sources{};       // push: what is sent, as SRC of the command line, in place of the directory's content
   std::optional<session::TeamWish> team{};  // push: it is one of several processes
+  std::string second_uri{};                 // of a team: its second receiver; "": none
 };
 
 // One run of a dialling `ccixfer`: a transfer from its first dial to its end.
@@ -138,7 +141,7 @@ class Dialler final : public Process {
  public:
   Dialler(Site& site, const DialPlan& plan);
   ~Dialler() override;
-  [[nodiscard]] bool ended() const { return !transfer_ || transfer_->ended(); }
+  [[nodiscard]] bool ended() const { return !transfer_ || (transfer_->ended() && (!second_ || second_->is_over())); }
   // Ended, or a process that would end now: see DialledTransfer::may_be_left.
   [[nodiscard]] bool may_be_left() const { return ended() || transfer_->may_be_left(); }
   [[nodiscard]] bool is_in_use() const { return transfer_ && transfer_->is_in_use(); }
@@ -146,6 +149,7 @@ class Dialler final : public Process {
   [[nodiscard]] std::optional<uint32_t> place() const { return transfer_ ? transfer_->place() : std::nullopt; }
   [[nodiscard]] const Error& result() const { return transfer_ ? transfer_->result() : *error_; }
   [[nodiscard]] program::Tally tally() const { return transfer_ ? transfer_->tally() : program::Tally{}; }
+  [[nodiscard]] uint64_t bytes_to_second() const { return second_ ? second_->bytes_sent() : 0; }
 
  private:
   void turn_user(Instant now) override;
@@ -158,6 +162,7 @@ class Dialler final : public Process {
   sim::SimSqliteVfs vfs_;
   std::unique_ptr<recv::Root> root_;  // pull
   std::unique_ptr<program::DialledTransfer> transfer_;
+  std::unique_ptr<program::SecondDial> second_;
 };
 
 struct RouterPlan {

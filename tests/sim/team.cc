@@ -36,6 +36,11 @@ TeamWorld::~TeamWorld() {
     if (world_.alive(member.site->node)) world_.crash(member.site->node);
     if (member.dialler) member.dialler->bury();
   }
+  for (Second& second : seconds_) {
+    if (world_.alive(second.site->node)) world_.crash(second.site->node);
+    if (second.receiver) second.receiver->bury();
+    second.receiver.reset();
+  }
   if (world_.alive(receiver_site_->node)) world_.crash(receiver_site_->node);
   if (receiver_) receiver_->bury();
 }
@@ -46,8 +51,55 @@ void TeamWorld::build() {
   receiver_site_->files.make_directory(root);
   listen();
   uri_ = receiver_->uri();
+  seconds_.reserve(options_.seconds);
+  for (uint16_t i = 0; i < options_.seconds; ++i) add_second(i);
   const uint64_t tree_seed = random_.next();
   for (uint16_t i = 0; i < options_.members; ++i) add_member(i, tree_seed);
+}
+
+void TeamWorld::add_second(uint16_t number) {
+  Second& second = seconds_.emplace_back();
+  second.site = sides_.destination(number + 1u);
+  second.disk = std::make_unique<MountedDisk>(receiver_site_->files);
+  second.disk->on_write = [this](int fd) { check_write(fd); };
+  second.site->parallel = second.disk.get();
+  second.site->work = options_.second_work;
+  listen(second);
+  second.uri = second.receiver->uri();
+}
+
+void TeamWorld::listen(Second& second) {
+  simulate::ListenPlan plan{false, root};
+  plan.shares_root = true;
+  second.receiver = std::make_unique<Listener>(*second.site, plan);
+  if (second.receiver->error() && world_.alive(receiver_site_->node)) {
+    violated("a second receiver cannot open the directory: " + second.receiver->error()->message);
+  }
+}
+
+// A second receiver writes into staged files only: whatever it was held up by, not into one that has its final name by now.
+void TeamWorld::check_write(int fd) {
+  ports::FileStat file;
+  if (receiver_site_->files.fstat(fd, file) < 0 || file.links == 0) return;
+  for (const auto& [name, entry] : receiver_site_->files.tree(root + "/.ccixfer")) {
+    if (entry.stat.inode == file.inode) return;
+  }
+  violated("a second receiver wrote into a file that was committed");
+}
+
+void TeamWorld::crash_second(size_t index) {
+  Second& second = seconds_[index];
+  if (over_ || !world_.alive(second.site->node)) return;
+  ++faults_;
+  world_.crash(second.site->node);
+  second.disk->node_crashed();
+  second.receiver->bury();
+  second.receiver.reset();
+  world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this, index] {
+    if (over_) return;
+    world_.restart(seconds_[index].site->node);
+    listen(seconds_[index]);
+  });
 }
 
 // The disks of the members are filled alike: the same tree, with the same inodes and times.
@@ -94,6 +146,7 @@ void TeamWorld::start(size_t index) {
   team.part = static_cast<uint16_t>(index + 1);
   team.parts = options_.members;
   team.version = "sim";
+  if (const size_t which = index % (seconds_.size() + 1); which > 0) plan.second_uri = seconds_[which - 1].uri;
   member.dialler = std::make_unique<Dialler>(*member.site, plan);
 }
 
@@ -101,7 +154,8 @@ void TeamWorld::start(size_t index) {
 void TeamWorld::take_end(Member& member) {
   if (!member.dialler) return;
   if (member.dialler->ended()) member.result = member.dialler->result();
-  member.bytes_sent += member.dialler->tally().bytes_sent;
+  member.bytes_sent += member.dialler->tally().bytes_sent + member.dialler->bytes_to_second();
+  member.bytes_to_second += member.dialler->bytes_to_second();
   if (!world_.alive(member.site->node)) member.dialler->bury();
   member.dialler.reset();
 }
@@ -129,6 +183,7 @@ void TeamWorld::crash_receiver() {
   receiver_->bury();
   receiver_.reset();
   receiver_site_->files.mount();
+  for (size_t i = 0; i < seconds_.size(); ++i) crash_second(i);  // what they had open was this disk
   check_names("after a crash");
   world_.at(after(world_.now(), random_.between(Duration(0), down_max)), [this] {
     if (over_) return;
@@ -168,6 +223,9 @@ void TeamWorld::plan_faults() {
   const auto strike = [this](std::function<void()> fault) { sides_.sometime(options_.faults_within, std::move(fault)); };
   for (unsigned i = 0; i < options_.crashes; ++i) strike([this, at = somebody()] { crash_member(at); });
   for (unsigned i = 0; i < options_.receiver_crashes; ++i) strike([this] { crash_receiver(); });
+  for (unsigned i = 0; i < options_.second_crashes && !seconds_.empty(); ++i) {
+    strike([this, at = static_cast<size_t>(random_.below(seconds_.size()))] { crash_second(at); });
+  }
   for (unsigned i = 0; i < options_.interrupts; ++i) strike([this, at = somebody()] { interrupt(at); });
   for (unsigned i = 0; i < options_.changes; ++i) strike([this] { change_a_file(); });
   for (unsigned i = 0; i < options_.resets; ++i) {
@@ -223,6 +281,7 @@ TeamResult TeamWorld::run() {
     for (Member& member : members_) {
       take_end(member);
       result.bytes_sent += member.bytes_sent;
+      result.bytes_to_seconds += member.bytes_to_second;
       if (member.bytes_sent > 0) ++result.senders;
       if (!member.result) {
         is_whole = false;  // its node crashed: the others have done its part, or nobody was left
@@ -233,7 +292,8 @@ TeamResult TeamWorld::run() {
       is_whole = false;
       const bool is_honest = (kind == ErrorKind::interrupted && options_.interrupts > 0) ||
                              ((kind == ErrorKind::partial || kind == ErrorKind::vanished) &&
-                              options_.crashes + options_.receiver_crashes + options_.changes > 0);
+                              options_.crashes + options_.receiver_crashes + options_.changes > 0) ||
+                             (kind == ErrorKind::partial && !seconds_.empty() && !is_quiet());  // one still wrote into a file
       if (!is_honest) violated(fmt::format("a process ended with {}", member.result->message));
     }
     // All that ended well say that the whole tree is there, whoever sent it.

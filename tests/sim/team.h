@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "app/simulate/tree.h"
+#include "tests/sim/mounted_disk.h"
 #include "tests/sim/two_sides.h"
 
 namespace ccixfer::testing {
 
 struct TeamOptions {
   uint16_t members = 3;
-  bool router = false;  // between the members and the receiver
+  uint16_t seconds = 0;  // receivers that share the root of the first: the members have one of all of them in turn
+  bool router = false;   // between the members and the receivers
   unsigned crashes = 0, receiver_crashes = 0, interrupts = 0, resets = 0, changes = 0;
   double returns_chance = 0.5;  // that a member whose node crashed is started again
   Duration faults_within = std::chrono::seconds(2);
@@ -26,6 +28,8 @@ struct TeamOptions {
   recv::TeamLimits limits;
   uint16_t lanes = 2;
   sim::WorkPoolOptions receiver_work;  // how long its disk takes
+  unsigned second_crashes = 0;         // of second receivers
+  sim::WorkPoolOptions second_work;    // how long the disk takes there
 };
 
 struct TeamResult {
@@ -34,7 +38,8 @@ struct TeamResult {
   unsigned senders = 0;     // processes that sent content
   uint64_t bytes = 0;       // of the tree's files
   uint64_t bytes_sent = 0;  // by all processes
-  Duration took{};          // from the first start to the last end
+  uint64_t bytes_to_seconds = 0;
+  Duration took{};  // from the first start to the last end
   uint64_t events = 0;
 };
 
@@ -51,11 +56,22 @@ class TeamWorld {
     std::optional<Error> result;  // of its last run
     bool is_gone = false;         // its node crashed, and nobody starts it again
     uint64_t bytes_sent = 0;      // of the runs before
+    uint64_t bytes_to_second = 0;
+  };
+  struct Second {
+    std::unique_ptr<MountedDisk> disk;
+    std::unique_ptr<simulate::Site> site;
+    std::unique_ptr<simulate::Listener> receiver;
+    std::string uri;
   };
 
   void build();
   void add_member(uint16_t number, uint64_t tree_seed);
   void listen();
+  void add_second(uint16_t number);
+  void listen(Second& second);
+  void crash_second(size_t index);
+  void check_write(int fd);
   void start(size_t index);
   void take_end(Member& member);
   void plan_faults();
@@ -76,6 +92,7 @@ class TeamWorld {
   std::unique_ptr<simulate::Site> receiver_site_;
   std::unique_ptr<simulate::Listener> receiver_;
   std::string uri_;
+  std::vector<Second> seconds_;
   std::vector<Member> members_;
   Allowed allowed_;
   std::string violation_;

@@ -132,3 +132,49 @@ TEST_CASE("swarm__more_shared_files_than_a_member_may_have__all_end_well") {
     if (result.faults == 0) CHECK(result.bytes_sent == result.bytes);
   }
 }
+
+// Some members bring pieces of large files to a receiver beside the first, which writes them into the same disk.
+TEST_CASE("swarm__several_receivers_of_one_disk__the_tree_arrives_whole_whoever_is_lost") {
+  unsigned faults = 0, used = 0;
+  const uint64_t seeds = std::max<uint64_t>(10, testing::seed_count(10) / 10);
+  for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + seeds; ++seed) {
+    sim::Random random(seed * 0x7ea3 + 15);
+    TeamOptions options;
+    options.members = static_cast<uint16_t>(random.between(2, 4));
+    options.seconds = static_cast<uint16_t>(random.between(1, 2));
+    options.router = random.chance(0.3);
+    options.starts_within = random.between(Duration(0), Duration(5ms));
+    options.tree.entries_max = 2;
+    options.tree.large_chance = 1;
+    options.tree.large_bytes_min = 40u << 20;
+    options.tree.large_bytes_max = 80u << 20;
+    options.more_large = static_cast<unsigned>(random.below(4));
+    options.limits.shared_file_bytes = 4u << 20;
+    options.limits.shared_pieces = static_cast<uint64_t>(random.between(1, 2));
+    options.limits.window_bytes_min = 8u << 20;
+    options.link.delay_max = random.between(Duration(100us), Duration(10ms));
+    options.link.rate_bytes_per_s = random.between(10'000'000, 60'000'000);
+    options.receiver_work.work_max = random.between(Duration(1ms), Duration(100ms));
+    options.second_work.work_max = random.between(Duration(1ms), random.chance(0.3) ? Duration(3s) : Duration(50ms));
+    if (random.chance(0.8)) {
+      options.crashes = static_cast<unsigned>(random.below(2));
+      options.receiver_crashes = random.chance(0.2) ? 1 : 0;
+      options.second_crashes = static_cast<unsigned>(random.below(3));
+      options.interrupts = random.chance(0.2) ? 1 : 0;
+      options.resets = static_cast<unsigned>(random.below(6));
+      options.changes = random.chance(0.2) ? 1 : 0;
+      options.link.half_open_chance = random.chance(0.3) ? 0.5 : 0;
+      options.faults_within = random.between(Duration(500ms), Duration(4s));
+    }
+    const TeamResult result = TeamWorld(seed, options).run();
+    INFO("seed " << seed << ", " << options.members << " members, " << options.seconds << " second receivers, " << result.faults
+                 << " faults, " << result.again << " times again, " << result.senders << " sent " << result.bytes_sent << " of "
+                 << result.bytes << " bytes, " << result.bytes_to_seconds << " to second receivers");
+    CHECK(result.violation == "");
+    if (result.faults == 0) CHECK(result.bytes_sent == result.bytes);
+    faults += result.faults;
+    if (result.bytes_to_seconds > 0) ++used;
+  }
+  INFO(faults << " faults, in " << used << " of " << seeds << " worlds second receivers were used");
+  CHECK((seeds < 10 || (faults > 0 && 4 * used > seeds)));
+}

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <map>
 
+#include "app/recv/names.h"
+#include "app/recv/shared_place.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -98,6 +100,30 @@ TEST_CASE("commit__a_call_for_a_file_in_pieces_fails__it_is_not_placed_and_stays
   CHECK(place.temporary.read("f") == "old");
   CHECK(place.temporary.has(".ccixfer/" + place.batch[0].staged));
   CHECK(place.root->opened()->ledger->all().value() == std::vector<Ledger::File>{kept});
+}
+
+TEST_CASE("commit__a_file_that_is_shared__is_placed_when_nobody_else_writes_there") {
+  Batch place;
+  OpenedRoot& root = *place.root->opened();
+  place.add_pieces(file("f", 3), "abc");
+  const std::string staged = place.batch[0].staged;
+  REQUIRE(make_share(place.files, root.staging, staged, {1, 2, 3}) == 0);
+  std::shared_ptr<JoinedShare> other;
+  const int staging = place.files.open(root.fd, staging_name, {.directory = true}, 0);
+  REQUIRE(JoinedShare::join(place.files, staging, {1, 3, {1, 2, 3}, staged}, other) == 0);
+  REQUIRE(other->begin_write() == 0);
+  place.commit();
+  CHECK(place.batch[0].outcome == CommitOutcome::held);
+  CHECK_FALSE(place.temporary.has("f"));
+  CHECK(place.temporary.has(".ccixfer/" + staged));
+  other->end_writes(1);
+  place.batch[0].outcome = CommitOutcome::ok;
+  place.commit();
+  CHECK(place.batch[0].outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("f") == "abc");
+  CHECK_FALSE(place.temporary.has(".ccixfer/" + share_name(staged)));
+  place.batch.clear();
+  CHECK(other->begin_write() == -EPERM);  // though it has the file open, which has its final name now
 }
 
 TEST_CASE("commit__mode_or_time_is_refused__the_file_is_placed_and_it_is_told") {

@@ -75,6 +75,8 @@ class ScriptedSource final : public session::LinkHandler {
   std::map<uint64_t, session::FileResult> results;
   std::vector<session::Compare> compares;
   std::vector<session::Resend> resends;
+  std::vector<session::Placed> placed;
+  std::vector<session::PlaceState> states;
   session::Durable durable;
   session::Alive alive;
   std::unique_ptr<session::Summary> summary;
@@ -112,6 +114,10 @@ class ScriptedSource final : public session::LinkHandler {
       result_count += more->results.size();
     } else if (const auto* resend = std::get_if<session::Resend>(&message)) {
       resends.push_back(*resend);
+    } else if (const auto* news = std::get_if<session::Placed>(&message)) {
+      placed.push_back(*news);
+    } else if (const auto* state = std::get_if<session::PlaceState>(&message)) {
+      states.push_back(*state);
     } else if (const auto* now_durable = std::get_if<session::Durable>(&message)) {
       durable = *now_durable;
     } else if (const auto* sign = std::get_if<session::Alive>(&message)) {
@@ -222,18 +228,20 @@ class ScriptedSource final : public session::LinkHandler {
   uint64_t last_context_ = 0;
 };
 
-// One session, dialled by the source.
-class Session final : public session::AcceptHandler {
+// One session, dialled by the source. What accepts it is a Destination, or a SecondReceiver.
+template <typename Accepting>
+class SessionWith : public session::AcceptHandler {
  public:
   static constexpr uint64_t number = 77;
-  Session(Root& root, ports::WorkPool& work, const DestinationOptions& options, uint16_t lanes = 1, uint32_t buffers = 8)
+  using Make =
+      std::function<std::unique_ptr<Accepting>(session::Link& link, session::fake::Side& side, memory::Pool& pool, Notes& notes)>;
+  SessionWith(ports::WorkPool& work, Make make, uint16_t lanes, uint32_t buffers)
       : near_(net, "", 1),
         far_(net, "fake://far", 2),
         source(near_),
         pool(session::segment_bytes_max, buffers),
         work_(work),
-        root_(root),
-        options_(options) {
+        make_(std::move(make)) {
     far_.hub->set_accept_handler(this);
     session::Hello hello;
     hello.transfer[0] = 9;
@@ -245,7 +253,7 @@ class Session final : public session::AcceptHandler {
     near_.hub->add_dialler(dialler.get());
     REQUIRE(run([&] { return source.aborted != nullptr || (source.lanes.size() == lanes && source.has_credit()); }));
   }
-  ~Session() override {
+  ~SessionWith() override {
     // A destination that has not ended is aborted by its owner and turned until it is idle.
     if (destination && !destination->finished()) destination->abort({ErrorKind::interrupted, "the test is over"});
     run([&] { return !destination || destination->idle(); });
@@ -262,8 +270,7 @@ class Session final : public session::AcceptHandler {
     destination_link->set_session(number);
     destination_link->set_grace(std::chrono::seconds(1));
     far_.hub->add_link(destination_link.get());
-    destination = std::make_unique<Destination>(options_, root_, *destination_link, *far_.endpoint, work_, pool, far_.entropy,
-                                                notes, far_.counters);
+    destination = make_(*destination_link, far_, pool, notes);
     relay_.to = destination.get();
     destination->start(now);
     return destination_link.get();
@@ -329,12 +336,23 @@ class Session final : public session::AcceptHandler {
   std::unique_ptr<session::Link> source_link;
   std::unique_ptr<session::Dialler> dialler;
   std::unique_ptr<session::Link> destination_link;
-  std::unique_ptr<Destination> destination;
+  std::unique_ptr<Accepting> destination;
 
  private:
   ports::WorkPool& work_;
-  Root& root_;
-  const DestinationOptions options_;
+  const Make make_;
+};
+
+class Session final : public SessionWith<Destination> {
+ public:
+  Session(Root& root, ports::WorkPool& work, const DestinationOptions& options, uint16_t lanes = 1, uint32_t buffers = 8)
+      : SessionWith(
+            work,
+            [&root, &work, options](session::Link& link, session::fake::Side& side, memory::Pool& buffers_of, Notes& told) {
+              return std::make_unique<Destination>(options, root, link, *side.endpoint, work, buffers_of, side.entropy, told,
+                                                   side.counters);
+            },
+            lanes, buffers) {}
 };
 
 inline constexpr uint32_t archive =

@@ -206,6 +206,17 @@ TEST_CASE("files_in_work__commit_that_fails__the_outcome_says_whether_the_conten
   CHECK(full.syncs == std::vector<std::pair<uint64_t, uint64_t>>{{1, 0}});  // its pieces are kept for the next run
 }
 
+TEST_CASE("files_in_work__a_file_that_another_receiver_writes_to__fails_and_what_is_staged_stays") {
+  Rig rig;
+  FileInWork& file = rig.want(1, piece);
+  rig.write(file, 0);
+  CHECK(rig.files.on_end(whole(1)));
+  rig.files.on_committed(rig.take_commit(CommitOutcome::held, EBUSY));
+  CHECK(rig.session.errors.empty());
+  CHECK(rig.syncs == std::vector<std::pair<uint64_t, uint64_t>>{{1, 0}});  // first its pieces become durable
+  CHECK(rig.ends.empty());
+}
+
 TEST_CASE("files_in_work__commit_whose_sync_failed__lost_pieces_are_asked_for_again") {
   Rig rig;
   FileInWork& file = rig.want(1, 2 * piece);

@@ -60,9 +60,11 @@ TEST_CASE("root__stray_staged_files__removed_at_open") {
   TemporaryDirectory temporary;
   FaultyFiles files;
   temporary.write(".ccixfer/0123.part", "x");
+  temporary.write(".ccixfer/0123.part.share", "x");
   temporary.write(".ccixfer/7.tmp", "x");
   auto root = Root::open(files, temporary.path()).value();
   CHECK_FALSE(temporary.has(".ccixfer/0123.part"));
+  CHECK_FALSE(temporary.has(".ccixfer/0123.part.share"));
   CHECK_FALSE(temporary.has(".ccixfer/7.tmp"));
 }
 

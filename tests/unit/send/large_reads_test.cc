@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "tests/unit/send/stage_fakes.h"
 
@@ -105,6 +106,79 @@ TEST_CASE("large__many_files__sixteen_are_open_and_the_next_when_one_ends") {
   bench.large.start_opens();
   CHECK(bench.work.in_flight() == 2 + 0);
   bench.reap();
+}
+
+// Another way for the pieces of a file that others send too.
+struct OtherWay final : send::PieceRoutes {
+  std::shared_ptr<const send::PieceRoute> route_of(uint64_t index) override {
+    asked.push_back(index);
+    return route;
+  }
+  void file_ended(uint64_t index) override { ended.push_back(index); }
+  HeardSegments sink;
+  std::shared_ptr<send::PieceRoute> route;
+  std::vector<uint64_t> asked, ended;
+};
+
+struct RoutedBench : LargeBench {
+  RoutedBench() {
+    large.set_routes(&way);
+    dir.file_of("f", 9 * mib);
+  }
+  send::Entry& shared(uint64_t index) {
+    send::Entry& entry = announced("f", index);
+    large.want_compared(entry, false);
+    REQUIRE(large.compare(entry, {index, 0, 3, {}}));
+    return entry;
+  }
+  OtherWay way;
+};
+
+TEST_CASE("large__a_file_with_a_route__its_pieces_go_there_by_the_name_it_has_there") {
+  RoutedBench bench;
+  bench.way.route = std::make_shared<send::PieceRoute>(send::PieceRoute{&bench.way.sink, {}, 77, false});
+  send::Entry& entry = bench.shared(4);
+  bench.read_all();
+  CHECK(bench.sink.segments.empty());
+  REQUIRE(bench.way.sink.segments.size() == 3);
+  for (const send::FilledSegment& piece : bench.way.sink.segments) CHECK(piece.header.index == 77);
+  CHECK(bench.way.asked == std::vector<uint64_t>{4, 4, 4});
+  REQUIRE(bench.heard.ends.size() == 1);
+  CHECK(bench.heard.ends[0].index == 4);
+  bench.large.entry_ends(entry);
+  CHECK(bench.way.ended == std::vector<uint64_t>{4});
+}
+
+TEST_CASE("large__a_file_that_one_source_sends_alone__has_no_other_route") {
+  RoutedBench bench;
+  bench.way.route = std::make_shared<send::PieceRoute>(send::PieceRoute{&bench.way.sink, {}, 77, false});
+  static_cast<void>(bench.wanted("f", 4));
+  bench.read_all();
+  CHECK(bench.way.asked.empty());
+  CHECK(bench.sink.segments.size() == 3);
+}
+
+TEST_CASE("large__a_route_that_closes_while_pieces_are_read__they_are_read_again_for_the_sources_own") {
+  RoutedBench bench;
+  bench.way.route = std::make_shared<send::PieceRoute>(send::PieceRoute{&bench.way.sink, {}, 77, false});
+  static_cast<void>(bench.shared(4));
+  bench.large.start_opens();
+  bench.reap();
+  CHECK(bench.large.start_piece({}, bench.share));
+  bench.way.route->is_closed = true;
+  bench.way.route.reset();
+  bench.read_all();
+  bench.read_all();
+  CHECK(bench.way.sink.segments.empty());
+  REQUIRE(bench.sink.segments.size() == 3);
+  std::set<uint64_t> pieces;
+  for (const send::FilledSegment& piece : bench.sink.segments) {
+    CHECK(piece.header.index == 4);
+    pieces.insert(piece.header.sequence);
+  }
+  CHECK(pieces == std::set<uint64_t>{0, 1, 2});
+  CHECK(bench.heard.ends.size() == 1);
+  CHECK(bench.heard.refused.empty());
 }
 
 // A file whose pieces others name may stay open for long: those that this end reads alone do not wait for it.
