@@ -148,6 +148,7 @@ def by_key(site):
     (site.account("east") / "config/ccixfer/ccixfer.toml").write_text(example.replace("cx1-...", here))
     (site.account("receiver") / "config/ccixfer/known_peers").write_text(f"tcp://receiver.example:7100 {there}\n")
     receiver = site.serve("east", "ccixfer recv --root /data/incoming --listen 0.0.0.0:7100")
+    site.stop(site.serve("receiver", "ccixfer recv --root /data/incoming --shares-root"))
     site.run("receiver", "ccixfer send -a run42/ tcp://receiver.example:7100/run42/")
     same_tree(site.lab.directory / "run42", site.data / "incoming/run42")
     shutil.rmtree(site.data / "incoming/run42")
