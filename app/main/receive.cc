@@ -307,6 +307,9 @@ CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand comman
 }  // namespace
 
 CommandEnd run_receive(const Process& process, const ReceiveCommand& command) {
+  if (command.shares_root && command.listen.once) {
+    return {{ErrorKind::usage, "bad use: --once with --shares-root: it has no transfer of its own: stop it when you are done"}, {}};
+  }
   if (command.shares_root && (!command.root || !command.transfer.receipt.empty())) {
     return {
         {ErrorKind::usage, command.root ? "bad use: --receipt with --shares-root: the receiver that owns the root writes it"

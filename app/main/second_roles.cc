@@ -12,7 +12,7 @@ class SecondSourceRole final : public TransferRole {
  public:
   SecondSourceRole(const SessionServices& services, session::Link& link, const SecondPart& part)
       : source_({link, services.pool_region, part.rate, part.path,
-                 part.compress ? std::make_shared<session::Compressor>(*part.compress) : nullptr}) {}
+                 part.compress ? std::make_shared<session::Compressor>(*part.compress) : nullptr, part.disk_patience}) {}
 
   session::LinkHandler& handler() override { return source_; }
   void start(Instant now) override { source_.start(now); }
@@ -22,9 +22,10 @@ class SecondSourceRole final : public TransferRole {
   bool idle() const override { return source_.idle(); }
   bool in_use() const override { return false; }
   const Error* error() const override { return source_.error(); }
-  Tally tally() const override {  // of the wire alone: the files are counted where they end
+  Tally tally() const override {  // of the wire, and how far it came: the files are counted where they end
     Tally tally;
     tally.bytes_sent = source_.bytes_sent();
+    tally.bytes = source_.bytes_placed();
     return tally;
   }
   Error end() const override { return {ErrorKind::ok, ""}; }

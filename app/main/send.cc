@@ -145,7 +145,8 @@ Result<std::optional<SecondPlan>> second_plan(const SessionServices& services, c
                 fmt::format("bad use: {}: the receivers share one directory: give each DEST the path of the first",
                             printable(target.address)));
   }
-  SecondPlan plan{make_plan(services, target.address, command.transfer), {part.second, part.rate, part.compress}};
+  SecondPlan plan{make_plan(services, target.address, command.transfer),
+                  {part.second, part.rate, part.compress, part.disk_patience}};
   plan.dial.hello.direction = session::Direction::push;
   plan.dial.open = {session::option_recursive, path.path};
   plan.dial.open.is_second = true;

@@ -305,6 +305,8 @@ class TransferLoop::DialHandler final : public LoopHandler {
     if (impl_.rate.turn(now) && set_rate_) set_rate_(impl_.rate.rate_bytes_per_s(), now);
     if (now >= impl_.stop_at && !impl_.stopped) stop_in_time();
     impl_.turn(now, transfer_);
+    const bool is_over = transfer_.ended() || transfer_.may_be_left();
+    if (second_ && is_over) second_->end(now);
     if (second_) second_->turn(now);
     Tally tally = all_;
     add(tally, transfer_.tally());
@@ -315,9 +317,7 @@ class TransferLoop::DialHandler final : public LoopHandler {
       moving.timeout = transfer_.timeout();
       impl_.process.reporter.progress(moving);
     }
-    if (!transfer_.ended() && !transfer_.may_be_left()) return true;
-    if (second_) second_->end(now);
-    return second_ && !second_->is_over();
+    return !is_over || (second_ && !second_->is_over());
   }
   Instant next_deadline() const override {
     const Instant speak = transfer_.moving() ? impl_.process.reporter.progress_due() : never;

@@ -154,6 +154,7 @@ struct SecondPart {
   std::shared_ptr<send::SecondPath> path;
   std::shared_ptr<send::RateCap> rate;
   std::optional<uint8_t> compress = {};  // as of session::Open
+  Duration disk_patience = forever;
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_second_source(const SessionServices& services, session::Link& link,
                                                                const SecondPart& part);

@@ -47,7 +47,8 @@ struct CommitItem {
   std::optional<Deliveries::Placed> placed = {};
   CommitOutcome outcome = CommitOutcome::ok;
   int error_number = 0;
-  std::vector<uint64_t> damaged = {};  // pieces, with that outcome
+  std::vector<uint64_t> damaged = {};      // pieces, with that outcome
+  std::optional<Instant> held_since = {};  // of the queue's: since it had the outcome `held`
 };
 // `backups`: none are kept.
 void commit_batch(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,

@@ -1,8 +1,10 @@
 // Staged files that wait for the committer. One batch is committed at a time, and all that came
 // meanwhile is the next one, so that a sync serves many files. When the session has failed, what
-// waits is given back instead.
+// waits is given back instead. A file into which another receiver still writes is tried again, for
+// held_patience.
 // Protocol thread; `commit` runs in a job.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -10,8 +12,13 @@
 
 #include "app/recv/commit.h"
 #include "app/recv/session_jobs.h"
+#include "core/base/time.h"
 
 namespace ccixfer::recv {
+
+inline constexpr Duration held_pause = std::chrono::milliseconds(500);
+// A sync of the other receiver's may take as long, and then it lets go; one that hangs keeps it until it is stopped.
+inline constexpr Duration held_patience = std::chrono::minutes(2);
 
 class CommitHandler {
  public:
@@ -34,9 +41,15 @@ class CommitQueue {
   }
   // Those that came in pieces, in a batch or not: each has a descriptor.
   [[nodiscard]] size_t files_waiting() const { return files_waiting_; }
-  [[nodiscard]] bool empty() const { return waiting_.empty(); }
+  [[nodiscard]] bool empty() const { return waiting_.empty() && held_.empty(); }
+  [[nodiscard]] Instant next_deadline() const { return held_until_; }
   // Begins a batch, if none is running.
-  void turn() {
+  void turn(Instant now) {
+    now_ = now;
+    if (now >= held_until_) {
+      held_until_ = never;
+      for (CommitItem& item : std::exchange(held_, {})) waiting_.push_back(std::move(item));
+    }
     if (is_running_ || waiting_.empty()) return;
     auto batch = std::make_shared<std::vector<CommitItem>>(std::exchange(waiting_, {}));
     is_running_ = true;
@@ -44,7 +57,9 @@ class CommitQueue {
   }
   // As turn, of a session that has failed. True: something was given back.
   bool cancel() {
-    if (is_running_ || waiting_.empty()) return false;
+    if (is_running_ || empty()) return false;
+    held_until_ = never;
+    for (CommitItem& item : std::exchange(held_, {})) waiting_.push_back(std::move(item));
     for (const CommitItem& item : std::exchange(waiting_, {})) {
       uncount(item);
       handler_.on_commit_cancelled(item);
@@ -53,8 +68,19 @@ class CommitQueue {
   }
 
  private:
-  void committed(const std::vector<CommitItem>& batch) {
+  void committed(std::vector<CommitItem>& batch) {
     is_running_ = false;
+    const auto is_to_wait = [this](const CommitItem& item) {
+      return item.outcome == CommitOutcome::held && now_ - item.held_since.value_or(now_) < held_patience;
+    };
+    const auto ended = std::stable_partition(batch.begin(), batch.end(), is_to_wait);
+    for (auto item = batch.begin(); item != ended; ++item) {
+      if (!item->held_since) item->held_since = now_;
+      item->outcome = CommitOutcome::ok;
+      held_.push_back(std::move(*item));
+      held_until_ = after(now_, held_pause);
+    }
+    batch.erase(batch.begin(), ended);
     for (const CommitItem& item : batch) uncount(item);
     for (const CommitItem& item : batch) handler_.on_committed(item);
   }
@@ -64,6 +90,9 @@ class CommitQueue {
   const Commit commit_;
   CommitHandler& handler_;
   std::vector<CommitItem> waiting_;
+  std::vector<CommitItem> held_;  // by another receiver; they wait too
+  Instant held_until_ = never;
+  Instant now_{};
   size_t files_waiting_ = 0;
   bool is_running_ = false;
 };

@@ -248,7 +248,7 @@ void Destination::Impl::turn(Instant now) {
   if (is_active && !session_.has_failed()) compared_.turn();
   syncer_.turn(now, end_.is_closing());
   if (!session_.has_failed()) {
-    commits_.turn();
+    commits_.turn(now);
   } else if (commits_.cancel()) {
     wake_.set();
   }
@@ -365,7 +365,7 @@ void Destination::Impl::look_at_disk(Instant now, bool is_over) {
 
 Instant Destination::Impl::next_deadline() const {
   if (wake_.is_set() || !inbox_.empty()) return now_;
-  Instant next = std::min(lanes_.next_deadline(), syncer_.next_deadline());
+  Instant next = std::min({lanes_.next_deadline(), syncer_.next_deadline(), commits_.next_deadline()});
   if (!end_.is_closing() && !end_.is_link_gone()) next = std::min(next, liveness_.next_deadline());
   return next;
 }

@@ -25,7 +25,8 @@ std::string why_not(int error) {
     case -EPERM:
       return "the first receiver does not share this file, or not any more";
     case -ENOTSUP:
-      return "this file system has no locks that other hosts see: mount it with them (Lustre: flock)";
+      return "this file system has no locks that other hosts see: mount it with them (Lustre: flock; NFS: without nolock "
+             "and local_lock)";
     default:
       return std::generic_category().message(-error);
   }
@@ -70,6 +71,7 @@ void SecondReceiver::turn(Instant now) {
   while (!inbox_.empty()) receive(inbox_.take());
   if (finished()) {
     lanes_.close_all();
+    for (auto& [index, place] : places_) leave(place);
     places_.clear();
     return;
   }
@@ -87,7 +89,8 @@ Instant SecondReceiver::next_deadline() const {
   if (finished()) return never;
   Instant at = std::min(lanes_.next_deadline(), liveness_.next_deadline());
   for (const auto& [index, place] : places_) {
-    if (!place.unsynced.empty() && !place.is_syncing) at = std::min(at, after(place.unsynced_since, place_sync_interval));
+    if (!place.unsynced.empty() && !place.is_syncing && !outbox_.is_full())
+      at = std::min(at, after(place.unsynced_since, place_sync_interval));
   }
   return at;
 }
@@ -104,6 +107,7 @@ void SecondReceiver::on_completion(const rvma::Completion& completion) {
 
 void SecondReceiver::open_place(const session::SharedPlace& wanted) {
   if (wanted.size_bytes == 0 || wanted.size_bytes > file_bytes_max) return reject("a place of an impossible file");
+  if (outbox_.is_full()) return reject("more places than it takes answers for");
   if (places_.size() >= places_open_max) return outbox_.post(session::PlaceState{wanted.index, false, "too many files are open"});
   const auto [at, is_new] = places_.try_emplace(wanted.index);
   if (!is_new) return reject("a place that it has named before");
@@ -126,9 +130,18 @@ void SecondReceiver::opened(uint64_t index, const std::shared_ptr<JoinedShare>& 
   forget_if_done(index);
 }
 
+void SecondReceiver::leave(Place& place) {
+  if (!place.share) return;
+  place.share->retire();
+  place.share->end_writes(place.unsynced.size());
+}
+
 void SecondReceiver::close_place(uint64_t index, int error) {
-  if (places_.erase(index) == 0 || finished()) return;
-  outbox_.post(session::PlaceState{index, false, why_not(error)});
+  const auto at = places_.find(index);
+  if (at == places_.end()) return;
+  leave(at->second);
+  places_.erase(at);
+  if (!finished()) outbox_.post(session::PlaceState{index, false, why_not(error)});
 }
 
 void SecondReceiver::forget_if_done(uint64_t index) {
@@ -164,6 +177,7 @@ void SecondReceiver::receive(ReceivedSegment arrival) {
     reject(fits ? "a piece of a file that is not open" : "a piece that is not of its file");
     return inbox_.release(arrival);
   }
+  if (!place.busy.insert(header->sequence).second) return inbox_.release(arrival);  // a lane was lost, and brought it all the same
   write(place, std::move(arrival), *header);
 }
 
@@ -206,23 +220,27 @@ void SecondReceiver::write_in_job(Writing& job) {
 }
 
 void SecondReceiver::written(const Writing& job) {
+  const bool is_written = job.opened == session::Decompressed::ok && job.error >= 0;
   const auto at = places_.find(job.index);
-  if (at == places_.end() || at->second.share != job.share) return;  // it was closed: the source sends the piece elsewhere
+  if (at == places_.end() || at->second.share != job.share) {  // it was closed: the source sends the piece elsewhere
+    if (is_written) job.share->end_writes(1);
+    return;
+  }
   Place& place = at->second;
   --place.writing;
-  if (job.opened == session::Decompressed::malformed) {
-    abort({ErrorKind::protocol, words_of_malformed});
-  } else if (job.opened == session::Decompressed::damaged) {
-    if (++damaged_in_a_row_ > damaged_segments_max) return reject("nothing but damaged segments");
-    outbox_.ask_for_piece(job.index, job.header.sequence);
-  } else if (job.error < 0) {
-    close_place(job.index, job.error);
-  } else {
+  if (is_written) {
     damaged_in_a_row_ = 0;
     if (place.unsynced.empty()) place.unsynced_since = now_;
     place.unsynced.push_back({job.header.sequence, job.header.hash, job.bytes});
     place.unsynced_bytes += job.bytes;
+    return;
   }
+  place.busy.erase(job.header.sequence);
+  if (job.opened == session::Decompressed::malformed) return abort({ErrorKind::protocol, words_of_malformed});
+  if (job.opened == session::Decompressed::ok) return close_place(job.index, job.error);
+  if (++damaged_in_a_row_ > damaged_segments_max) return reject("nothing but damaged segments");
+  outbox_.ask_for_piece(job.index, job.header.sequence);
+  forget_if_done(job.index);
 }
 
 // When nothing else is to be done: at once, because somebody waits for the last pieces.
@@ -251,6 +269,7 @@ void SecondReceiver::sync(uint64_t index, Place& place) {
         const auto at = places_.find(index);
         if (at == places_.end() || at->second.share != share) return;
         at->second.is_syncing = false;
+        for (const Piece& piece : *pieces) at->second.busy.erase(piece.number);
         synced(index, *pieces, *error);
       });
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,7 @@ class SecondReceiver final : public session::LinkHandler {
   struct Place {
     uint64_t size_bytes = 0;
     std::shared_ptr<JoinedShare> share;  // none: it is being opened
+    std::set<uint64_t> busy;  // pieces that are being written, or wait for their sync: one that comes once more is passed over
     std::vector<Piece> unsynced;
     uint64_t unsynced_bytes = 0;
     Instant unsynced_since = never;
@@ -88,6 +90,7 @@ class SecondReceiver final : public session::LinkHandler {
   void open_place(const session::SharedPlace& wanted);
   void opened(uint64_t index, const std::shared_ptr<JoinedShare>& share, int error);
   void close_place(uint64_t index, int error);
+  static void leave(Place& place);  // the share: what is written and not told of is nobody's
   void forget_if_done(uint64_t index);
   void receive(ReceivedSegment arrival);
   void write(Place& place, ReceivedSegment arrival, const session::SegmentHeader& header);

@@ -120,10 +120,10 @@ void SessionRoot::remove_staged(const std::vector<std::string>& names) const {
   for (const std::string& name : names) root_->files.unlink_at(root_->staging, name, false);
 }
 
-int SessionRoot::share(StagedFile& staged, const session::PlaceToken& token) const {
+int SessionRoot::share(StagedFile& staged, const session::SharedPlace& place) const {
   HeldFileRef file;
   const int error = staged.open(file);
-  return error < 0 ? error : root_->judged(make_share(root_->files, root_->staging, staged.name(), token));
+  return error < 0 ? error : root_->judged(make_share(root_->files, root_->staging, place));
 }
 void SessionRoot::discard(const FileTask& task, StagedFile& staged) const {
   staged.remove();

@@ -51,6 +51,7 @@ class SessionRoot {
   // After begin. `already`: what earlier sessions of the transfer have deleted.
   void begin_deletions(const DeleteWish& wish, uint64_t already);
   [[nodiscard]] const std::string& path() const { return root_->path; }
+  [[nodiscard]] ports::FileSystem& files() const { return root_->files; }
   [[nodiscard]] const std::string& base() const { return base_; }  // after begin: where the session writes, below the root
   [[nodiscard]] LinkedNames& linked_names() { return linked_; }
   void release(const Hash128& key) { root_->claims.release(key, owner_); }  // a claim: its file has ended
@@ -72,8 +73,9 @@ class SessionRoot {
   [[nodiscard]] std::vector<LeaveOutcome> apply(const std::vector<Leave>& leaves);
   void remove_staged(const std::vector<std::string>& names) const;
   void discard(const FileTask& task, StagedFile& staged) const;
-  // Other receivers of this file system may write into it. -errno; the staged file is there afterwards.
-  [[nodiscard]] int share(StagedFile& staged, const session::PlaceToken& token) const;
+  // Other receivers of this file system may write into it. A descriptor of the share as of make_share, or -errno; the staged file
+  // is there afterwards.
+  [[nodiscard]] int share(StagedFile& staged, const session::SharedPlace& place) const;
   void describe(
       std::vector<ReceiptItem>& items) const;  // as they stand below the root now; paths become those below `path` of begin
   // --delete, when everything else is done: the next step.

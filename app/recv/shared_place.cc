@@ -1,6 +1,9 @@
 #include "app/recv/shared_place.h"
 
+#include <array>
 #include <cerrno>
+#include <cstring>
+#include <tuple>
 
 #include "app/recv/names.h"
 #include "app/recv/pieces.h"
@@ -16,17 +19,37 @@ bool is_share_name(std::string_view name) {
   return name.ends_with(share_suffix) && name.substr(0, name.size() - share_suffix.size()).ends_with(part_suffix);
 }
 
-int make_share(ports::FileSystem& files, int staging, std::string_view staged, const session::PlaceToken& token) {
-  const ports::OpenFlags flags{.mode = ports::OpenMode::write, .create = true, .truncate = true};
-  const int fd = files.open(staging, share_name(staged), flags, 0600);
+namespace {
+
+// What NAME.share has in it.
+using ShareRecord = std::array<std::byte, std::tuple_size_v<session::PlaceToken> + sizeof(uint64_t)>;
+
+ShareRecord record_of(const session::SharedPlace& place) {
+  ShareRecord record{};
+  std::memcpy(record.data(), place.token.data(), place.token.size());
+  for (size_t i = 0; i < sizeof(uint64_t); ++i) {
+    record[place.token.size() + i] = static_cast<std::byte>(place.size_bytes >> (8 * i));
+  }
+  return record;
+}
+
+}  // namespace
+
+int make_share(ports::FileSystem& files, int staging, const session::SharedPlace& place) {
+  const std::string name = share_name(place.name);
+  files.unlink_at(staging, name, false);  // whoever has an older one open sees that it has ended
+  const ports::OpenFlags flags{.mode = ports::OpenMode::read_write, .create = true, .truncate = true};
+  const int fd = files.open(staging, name, flags, 0600);
   if (fd < 0) return fd;
+  int error = files.lock(fd, Lock::alone);
   // Durable: after a power cut, too, the file is known to be one that others may still write to.
-  int error = write_all(files, fd, std::as_bytes(std::span(token)), 0);
+  if (error >= 0) error = write_all(files, fd, record_of(place), 0);
   if (error >= 0) error = files.fsync(fd);
-  const int closed = files.close(fd);
-  if (error >= 0) error = std::min(closed, 0);
   if (error >= 0) error = files.fsync(staging);
-  return std::min(error, 0);
+  if (error >= 0) return fd;
+  files.close(fd);
+  files.unlink_at(staging, name, false);
+  return error;
 }
 
 int end_share(ports::FileSystem& files, int staging, std::string_view staged, int fd) {
@@ -54,6 +77,7 @@ int JoinedShare::join(ports::FileSystem& files, int staging, const session::Shar
   const std::shared_ptr<JoinedShare> share(new JoinedShare(files, staging, fd, place));
   if (const int error = share->begin_write(); error < 0) return error;
   share->end_writes(1);
+  if (const int error = share->look_for_owner(); error < 0) return error;
   out = share;
   return 0;
 }
@@ -66,15 +90,25 @@ JoinedShare::~JoinedShare() {
 int JoinedShare::look() const {
   const int fd = files_.open(staging_, share_name(place_.name), {}, 0);
   if (fd < 0) return fd == -ENOENT ? -EPERM : fd;
-  session::PlaceToken token{};
-  const int64_t got = files_.pread(fd, std::as_writable_bytes(std::span(token)), 0);
+  ShareRecord found{};
+  const int64_t got = files_.pread(fd, found, 0);
   files_.close(fd);
   if (got < 0) return static_cast<int>(got);
-  return got == static_cast<int64_t>(token.size()) && token == place_.token ? 0 : -EPERM;
+  return got == static_cast<int64_t>(found.size()) && found == record_of(place_) ? 0 : -EPERM;
+}
+
+// The owner has a lock on it: if one can be had here too, locks of this file system are each host's own.
+int JoinedShare::look_for_owner() const {
+  const int fd = files_.open(staging_, share_name(place_.name), {.mode = ports::OpenMode::read_write}, 0);
+  if (fd < 0) return fd;
+  const int error = files_.lock(fd, Lock::shared);
+  files_.close(fd);
+  return error == -EAGAIN ? 0 : error < 0 ? error : -ENOTSUP;
 }
 
 int JoinedShare::begin_write() {
   const std::lock_guard lock(mutex_);
+  if (is_retired_) return -EPERM;
   if (writes_ == 0) {
     if (const int error = files_.lock(fd_, Lock::shared); error < 0) return error;
     if (const int error = look(); error < 0) {
@@ -84,6 +118,11 @@ int JoinedShare::begin_write() {
   }
   ++writes_;
   return 0;
+}
+
+void JoinedShare::retire() {
+  const std::lock_guard lock(mutex_);
+  is_retired_ = true;
 }
 
 void JoinedShare::end_writes(size_t count) {

@@ -18,8 +18,9 @@ inline constexpr std::string_view share_suffix = ".share";
 [[nodiscard]] std::string share_name(std::string_view staged);
 [[nodiscard]] bool is_share_name(std::string_view name);  // of a staged file that comes in pieces
 
-// From now on whoever knows the token may write into the staged file `name`. An older share of it ends.
-[[nodiscard]] int make_share(ports::FileSystem& files, int staging, std::string_view staged, const session::PlaceToken& token);
+// From now on whoever knows the token may write into that staged file, up to that size. An older share of it ends. A descriptor of
+// the share, on which the owner has a lock alone: as long as it is open others see by it that the owner's locks reach them.
+[[nodiscard]] int make_share(ports::FileSystem& files, int staging, const session::SharedPlace& place);
 // Nobody writes there any more but the owner, who has the staged file open as `fd`. The lock stays with that descriptor. 0: also
 // when there was no share. -EAGAIN: somebody else writes there now.
 [[nodiscard]] int end_share(ports::FileSystem& files, int staging, std::string_view staged, int fd);
@@ -30,7 +31,7 @@ void remove_staged(const OpenedRoot& root, std::string_view staged);  // a stage
 class JoinedShare {
  public:
   // Takes `staging`, a descriptor, whatever comes of it. -ENOENT: no such file here: it is another file system. -EPERM: the token
-  // is another one, or none. -ENOTSUP: there are no locks.
+  // or the size is another one, or there is no share. -ENOTSUP: there are no locks, or none of the owner's that reach this host.
   [[nodiscard]] static int join(ports::FileSystem& files, int staging, const session::SharedPlace& place,
                                 std::shared_ptr<JoinedShare>& out);
   ~JoinedShare();
@@ -41,11 +42,13 @@ class JoinedShare {
   // 0: a piece may be written, and the owner waits. Else the share has ended (-EPERM), or the owner ends it now (-EAGAIN).
   [[nodiscard]] int begin_write();
   void end_writes(size_t count);  // so many that began: they are durable, or are to come again
+  void retire();                  // no write begins any more: nobody waits for one
 
  private:
   JoinedShare(ports::FileSystem& files, int staging, int fd, const session::SharedPlace& place)
       : files_(files), staging_(staging), fd_(fd), place_(place) {}
   [[nodiscard]] int look() const;
+  [[nodiscard]] int look_for_owner() const;
 
   ports::FileSystem& files_;
   const int staging_;
@@ -53,6 +56,7 @@ class JoinedShare {
   const session::SharedPlace place_;
   std::mutex mutex_;
   size_t writes_ = 0;  // begun
+  bool is_retired_ = false;
 };
 
 }  // namespace ccixfer::recv

@@ -11,15 +11,15 @@ namespace ccixfer::recv {
 
 bool Shares::is_made(uint64_t index) const {
   const auto at = shares_.find(index);
-  return at != shares_.end() && at->second.is_made;
+  return at != shares_.end() && at->second.made;
 }
 
-void Shares::ask(FileInWork& file, Tell tell) {
+void Shares::ask(FileInWork& file, uint32_t who, Tell tell) {
   const uint64_t index = file.task().index;
   const auto [at, is_new] = shares_.try_emplace(index);
   Share& share = at->second;
-  if (share.is_made) return tell(share.place);
-  share.asked.push_back(std::move(tell));
+  if (share.made) return tell(share.place);
+  share.asked.insert_or_assign(who, std::move(tell));
   if (!is_new) return;
   const std::shared_ptr<StagedFile> staged = files_.pieces_of(file).staged();
   share.place.index = index;
@@ -30,23 +30,22 @@ void Shares::ask(FileInWork& file, Tell tell) {
     std::memcpy(share.place.token.data() + i, &word, sizeof word);
   }
   file.hold();
-  const auto error = std::make_shared<int>(0);
-  jobs_.submit([this, staged, error, token = share.place.token] { *error = make_(*staged, token); },
-               [this, index, error] { made(index, *error); });
+  const auto fd = std::make_shared<int>(0);
+  jobs_.submit([this, staged, fd, place = share.place] { *fd = make_(*staged, place); }, [this, index, fd] { made(index, *fd); });
 }
 
-void Shares::made(uint64_t index, int error) {
+void Shares::made(uint64_t index, int fd) {
   FileInWork* const file = files_.find(index);
   CHECK(file != nullptr);  // it is held
   const auto at = shares_.find(index);
   CHECK(at != shares_.end());
-  const std::vector<Tell> asked = std::exchange(at->second.asked, {});
-  if (error < 0) {
-    log(LogLevel::info, "{}: no other receiver can write into it: {}", file->task().path, describe_errno(-error));
+  const std::map<uint32_t, Tell> asked = std::exchange(at->second.asked, {});
+  if (fd < 0) {
+    log(LogLevel::info, "{}: no other receiver can write into it: {}", file->task().path, describe_errno(-fd));
     shares_.erase(at);  // whoever asks again may have more luck
   } else {
-    at->second.is_made = true;
-    for (const Tell& tell : asked) tell(at->second.place);
+    at->second.made = std::make_shared<HeldFile>(disk_, fd);
+    for (const auto& [who, tell] : asked) tell(at->second.place);
   }
   file->let_go();
   files_.on_job_ended(index);

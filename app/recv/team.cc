@@ -53,8 +53,8 @@ Team::Team(const TeamLimits& limits, const TeamParts& parts)
       handler_(parts.handler),
       shares_(
           parts.jobs,
-          [&root = parts.root](StagedFile& staged, const session::PlaceToken& token) { return root.share(staged, token); },
-          parts.files, parts.entropy),
+          [&root = parts.root](StagedFile& staged, const session::SharedPlace& place) { return root.share(staged, place); },
+          parts.root.files(), parts.files, parts.entropy),
       work_(limits) {}
 
 Team::~Team() { CHECK(helpers_.empty() && gone_.empty()); }
@@ -357,8 +357,8 @@ void Team::on_ask_place(Helper& helper, const session::AskPlace& ask) {
   const std::optional<TeamMember> member = member_of(helper);
   FileInWork* const file = files_.find(ask.index);
   if (!member || file == nullptr || !work_.is_shared(ask.index) || !file->takes_content()) return;
-  if (file->task().sparse) return;  // only this receiver makes holes
-  shares_.ask(*file, [this, member = *member](const session::SharedPlace& place) {
+  if (file->task().sparse || helper.outbox().is_full()) return;  // only this receiver makes holes
+  shares_.ask(*file, *member, [this, member = *member](const session::SharedPlace& place) {
     if (helpers_.contains(member)) outbox_of(member).post(place);
   });
 }

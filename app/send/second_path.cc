@@ -1,7 +1,6 @@
 #include "app/send/second_path.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "core/base/check.h"
@@ -31,7 +30,7 @@ std::shared_ptr<const PieceRoute> SecondPath::route_of(uint64_t index) {
   if (link_ == nullptr || user_ == nullptr || is_over_) return nullptr;
   const auto [at, is_new] = files_.try_emplace(index);
   if (is_new) user_->tell_first_receiver(session::AskPlace{index});
-  return at->second.route;
+  return at->second.route && !link_->load().is_stuck ? at->second.route : nullptr;
 }
 
 void SecondPath::on_place(const session::SharedPlace& place) {
@@ -90,27 +89,33 @@ bool SecondPath::on_state(const session::PlaceState& state) {
   return true;
 }
 
+// A piece may have gone there twice, when a lane was lost, or have been given up meanwhile: what nobody waits for is passed over.
 bool SecondPath::on_placed(const session::Placed& placed) {
   if (placed.index == 0 || placed.index >= next_number_) return false;
   const auto at = find_by(placed.index);
   if (at == files_.end()) return true;
-  std::set<uint64_t>& unplaced = at->second.unplaced;
-  const uint64_t end = placed.first + placed.hashes.size();
-  const auto first = unplaced.lower_bound(placed.first), last = unplaced.lower_bound(end);
-  if (static_cast<uint64_t>(std::distance(first, last)) != end - placed.first) return false;  // nobody sent one of them there
-  unplaced.erase(first, last);
-  session::Placed news = placed;
-  news.index = at->first;
-  user_->tell_first_receiver(news);
+  session::Placed news{at->first, 0, {}};
+  const auto tell = [&] {
+    if (!news.hashes.empty()) user_->tell_first_receiver(news);
+    news.hashes.clear();
+  };
+  for (size_t i = 0; i < placed.hashes.size(); ++i) {
+    if (at->second.unplaced.erase(placed.first + i) == 0) {
+      tell();
+      continue;
+    }
+    if (news.hashes.empty()) news.first = placed.first + i;
+    news.hashes.push_back(placed.hashes[i]);
+  }
+  tell();
   return true;
 }
 
 bool SecondPath::on_wanted_again(uint64_t number, uint64_t piece) {
   if (number == 0 || number >= next_number_) return false;
   const auto at = find_by(number);
-  if (at == files_.end()) return true;
-  if (at->second.unplaced.erase(piece) == 0) return false;
-  user_->on_not_placed(at->first, {piece});  // it is read once more, and has the route of its file
+  // It is read once more, and has the route of its file.
+  if (at != files_.end() && at->second.unplaced.erase(piece) > 0) user_->on_not_placed(at->first, {piece});
   return true;
 }
 

@@ -15,8 +15,11 @@
 
 #include "app/send/piece_route.h"
 #include "app/session/messages.h"
+#include "core/base/time.h"
 
 namespace ccixfer::send {
+
+inline constexpr Duration second_path_patience = std::chrono::seconds(2);
 
 // What the session with the first receiver hears. It is told in the turn of another session, so it may need one of its own.
 class SecondPathUser {
@@ -32,6 +35,8 @@ struct SecondPathLoad {
   size_t segments_ready = 0;
   size_t lanes = 0;
   bool lane_is_idle = false;
+  bool is_stuck = false;  // nothing has moved for second_path_patience, though something should
+  [[nodiscard]] size_t segments_ahead() const { return lanes > 0 ? 2 * lanes + 2 : 0; }  // so many may wait
 };
 
 // The session with the second receiver.
@@ -59,9 +64,14 @@ class SecondPath final : public PieceRoutes {
   [[nodiscard]] SecondPathLoad load() const { return link_ != nullptr ? link_->load() : SecondPathLoad{}; }
 
   // --- From the session with the first receiver
-  [[nodiscard]] std::shared_ptr<const PieceRoute> route_of(uint64_t index) override;  // asks for a place, the first time
+  // Asks for a place, the first time. nullptr: there is none, or nothing moves there.
+  [[nodiscard]] std::shared_ptr<const PieceRoute> route_of(uint64_t index) override;
   void on_place(const session::SharedPlace& place);
   void file_ended(uint64_t index) override;
+
+  void load_changed() {
+    if (user_ != nullptr) user_->on_second_path_news();
+  }
 
   // --- From the session with the second receiver. `number`: what the file is called there.
   void piece_goes(uint64_t number, uint64_t piece);

@@ -8,7 +8,7 @@
 namespace ccixfer::send {
 
 SecondSource::SecondSource(const SecondSourceParts& parts)
-    : link_(parts.link), path_(parts.path), sender_(parts.link, parts.pool_region, parts.rate) {
+    : link_(parts.link), path_(parts.path), sender_(parts.link, parts.pool_region, parts.rate), liveness_(parts.disk_patience) {
   if (link_.keys() != nullptr) {
     wrapping_.sealer = std::make_shared<session::DataSealer>(link_.keys()->data(trust::SealKey::Use::seal));
   }
@@ -18,12 +18,19 @@ SecondSource::SecondSource(const SecondSourceParts& parts)
 SecondSource::~SecondSource() { ends(); }
 
 void SecondSource::start(Instant now) {
-  now_ = last_progress_ = now;
+  now_ = moved_at_ = now;
+  liveness_.start(now);
   for (const session::LaneIndex lane : link_.live_lanes()) {
     if (!sender_.lanes().is_up(lane)) on_lane_up(lane);
   }
   path_->attach(this);
   is_attached_ = true;
+}
+
+void SecondSource::look_whether_it_moves() {
+  if (!path_->has_unplaced() || sender_.waits_for_rate(now_)) moved_at_ = now_;
+  const bool is_stuck = now_ - moved_at_ >= second_path_patience;
+  if (std::exchange(is_stuck_, is_stuck) != is_stuck) path_->load_changed();
 }
 
 void SecondSource::ends() {
@@ -35,8 +42,13 @@ void SecondSource::turn(Instant now) {
   has_news_ = false;
   sender_.close_lost_lanes();
   if (error_ || is_bye_posted_) return ends();
-  // Nothing is on its way: silence is no fault of the peer's.
-  if (!path_->has_unplaced()) last_progress_ = now;
+  // It is judged here, since a lane that moves goes and comes in one turn of its link. The first receiver is there meanwhile:
+  // nothing waits for this connection to come back, and another session may follow.
+  had_lane_ = had_lane_ || sender_.lanes().live() > 0;
+  if (had_lane_ && sender_.lanes().live() == 0) return abort({ErrorKind::network, "the connection was lost"});
+  if (!path_->has_unplaced() || sender_.waits_for_rate(now)) liveness_.made_progress();  // silence is no fault of the peer's
+  liveness_.look(now, 0, 0);
+  look_whether_it_moves();
   if (path_->is_over()) {
     is_bye_posted_ = true;
     link_.post(session::Bye{});
@@ -48,7 +60,9 @@ void SecondSource::turn(Instant now) {
 
 Instant SecondSource::next_deadline() const {
   if (has_news_ || sender_.has_lanes_to_close()) return now_;
-  return finished() ? never : sender_.next_deadline(now_);
+  if (finished()) return never;
+  const Instant stuck_at = path_->has_unplaced() && !is_stuck_ ? after(moved_at_, second_path_patience) : never;
+  return std::min(sender_.next_deadline(now_), stuck_at);
 }
 
 bool SecondSource::finished() const { return error_ || (is_bye_posted_ && link_.messages_delivered()); }
@@ -76,10 +90,8 @@ void SecondSource::on_lane_up(session::LaneIndex lane) {
   has_news_ = true;
 }
 
-// The first receiver is there meanwhile: nothing waits for this connection to come back, and another session may follow.
 void SecondSource::on_lane_down(session::LaneIndex lane) {
   sender_.lane_gone(lane);
-  if (sender_.lanes().live() == 0 && !is_bye_posted_) abort({ErrorKind::network, "the connection was lost"});
   has_news_ = true;
 }
 
@@ -94,10 +106,15 @@ void SecondSource::on_lane_message(session::LaneIndex lane, const session::Messa
 void SecondSource::on_message(const session::Message& message) {
   if (error_) return;
   has_news_ = true;
-  last_progress_ = now_;
-  if (std::holds_alternative<session::Alive>(message)) return;
+  if (const auto* alive = std::get_if<session::Alive>(&message)) return liveness_.heard(*alive);
+  liveness_.answered();
+  liveness_.made_progress();
   if (const auto* state = std::get_if<session::PlaceState>(&message)) return judge(path_->on_state(*state));
-  if (const auto* placed = std::get_if<session::Placed>(&message)) return judge(path_->on_placed(*placed));
+  if (const auto* placed = std::get_if<session::Placed>(&message)) {
+    bytes_placed_ += placed->hashes.size() * session::piece_bytes;
+    moved_at_ = now_;
+    return judge(path_->on_placed(*placed));
+  }
   if (const auto* resend = std::get_if<session::Resend>(&message)) return judge(on_resend(*resend));
   if (const auto* abort = std::get_if<session::Abort>(&message)) {
     error_ = session::error_of(*abort, "the second receiver");
@@ -119,7 +136,9 @@ void SecondSource::judge(bool makes_sense) {
 
 void SecondSource::on_put(session::LaneIndex lane, uint64_t context, Status status) {
   has_news_ = true;
-  if (sender_.put_ended(lane, context, status)) last_progress_ = now_;
+  if (!sender_.put_ended(lane, context, status)) return;
+  liveness_.made_progress();
+  moved_at_ = now_;
 }
 
 void SecondSource::on_link_lost(const Error& error) {

@@ -19,6 +19,7 @@ struct SecondSourceParts {
   std::shared_ptr<RateCap> rate;
   std::shared_ptr<SecondPath> path;
   std::shared_ptr<session::Compressor> compressor;  // none: nothing is compressed
+  Duration disk_patience = forever;                 // as of SourceOptions
 };
 
 class SecondSource final : public session::LinkHandler, public SecondPathLink, public SegmentSink {
@@ -32,14 +33,17 @@ class SecondSource final : public session::LinkHandler, public SecondPathLink, p
   [[nodiscard]] bool finished() const;
   [[nodiscard]] bool idle() const { return !sender_.lanes().anything_in_air(); }
   [[nodiscard]] const Error* error() const { return error_ ? &*error_ : nullptr; }
-  [[nodiscard]] Instant last_progress() const { return last_progress_; }
+  [[nodiscard]] Instant last_progress() const { return liveness_.last_progress(); }
+  [[nodiscard]] uint64_t bytes_placed() const { return bytes_placed_; }  // in whole pieces: whether it gets anywhere
   [[nodiscard]] uint64_t bytes_sent() const { return sender_.bytes_sent(); }
   void abort(const Error& error);  // tells the peer
 
   void tell_second_receiver(const session::Message& message) override;
   SegmentSink& sink() override { return *this; }
   const Wrapping& wrapping() override { return wrapping_; }
-  SecondPathLoad load() const override { return {sender_.data_ready(), sender_.lanes().live(), sender_.lanes().has_idle_credit()}; }
+  SecondPathLoad load() const override {
+    return {sender_.data_ready(), sender_.lanes().live(), sender_.lanes().has_idle_credit(), is_stuck_};
+  }
   void add(FilledSegment&& segment) override;
 
   void on_lane_up(session::LaneIndex lane) override;
@@ -51,6 +55,7 @@ class SecondSource final : public session::LinkHandler, public SecondPathLink, p
 
  private:
   void ends();
+  void look_whether_it_moves();
   void judge(bool makes_sense);
   [[nodiscard]] bool on_resend(const session::Resend& resend);
 
@@ -60,9 +65,13 @@ class SecondSource final : public session::LinkHandler, public SecondPathLink, p
   SegmentSender sender_;
   bool is_attached_ = false;
   bool is_bye_posted_ = false;
+  bool had_lane_ = false;
+  bool is_stuck_ = false;
+  Instant moved_at_{};     // or nothing was to be moved
   bool has_news_ = false;  // a turn is due
+  session::Liveness liveness_;
+  uint64_t bytes_placed_ = 0;
   Instant now_{};
-  Instant last_progress_{};
   std::optional<Error> error_;
 };
 

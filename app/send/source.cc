@@ -244,8 +244,9 @@ ReadPace Source::Impl::pace() const {
   pace.lane_is_idle = sender.lanes().has_idle_credit();
   if (second) {
     const SecondPathLoad there = second->load();
-    pace.segments_ready += there.segments_ready;
-    pace.segments_ahead += 2 * there.lanes;
+    pace.segments_ahead += there.segments_ahead();
+    // One where nothing moves keeps no more waiting than its own part.
+    pace.segments_ready += there.is_stuck ? std::min(there.segments_ready, there.segments_ahead()) : there.segments_ready;
     pace.lane_is_idle = pace.lane_is_idle || there.lane_is_idle;
   }
   // A helper does not know what else will come, and where buffers are scarce it gets none before something is ready: what it has

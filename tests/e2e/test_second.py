@@ -126,6 +126,20 @@ def test_second__the_second_receiver_comes_again__and_is_used_again():
         check(placed(again) > 20 << 20, again.tail())
 
 
+def test_second__the_second_receiver_is_stopped_for_a_while__the_others_go_on_and_nothing_is_lost():
+    with Lab("second-stopped") as lab:
+        site = Shared(lab)
+        site.large()
+        senders = site.begin(2, "--bwlimit", "40MB/s")
+        senders[0].wait_event("progress", lambda event: event["bytes"] > 150 << 20)
+        site.seconds[0].process.send_signal(signal.SIGSTOP)
+        senders[0].wait_event("progress", lambda event: event["bytes"] > 400 << 20)
+        site.seconds[0].process.send_signal(signal.SIGCONT)
+        all_end_well(senders)
+        site.arrived()
+        staging_is_empty(site)
+
+
 def test_second__a_helper_is_killed__the_others_do_its_work():
     with Lab("second-helper") as lab:
         site = Shared(lab)

@@ -7,14 +7,20 @@
 namespace ccixfer::recv {
 namespace {
 
+const Instant now{std::chrono::hours(1)};
+
 struct Rig final : CommitHandler {
   test::JobRig rig;
   std::vector<size_t> batches;
+  bool is_held = false;
   std::vector<std::string> committed, cancelled;
   CommitQueue queue{rig.jobs,
                     [this](std::vector<CommitItem>& batch) {
                       batches.push_back(batch.size());
-                      for (CommitItem& item : batch) item.error_number = 7;
+                      for (CommitItem& item : batch) {
+                        item.error_number = 7;
+                        if (is_held) item.outcome = CommitOutcome::held;
+                      }
                     },
                     *this};
   void on_committed(const CommitItem& item) override {
@@ -31,28 +37,72 @@ struct Rig final : CommitHandler {
 
 TEST_CASE("commit_queue__items_that_come_while_a_batch_runs__are_the_next_batch") {
   Rig rig;
-  rig.queue.turn();
+  rig.queue.turn(now);
   CHECK(rig.rig.jobs.running() == 0);
   rig.add("a");
   CHECK_FALSE(rig.queue.empty());
-  rig.queue.turn();
+  rig.queue.turn(now);
   CHECK(rig.queue.empty());
   rig.add("b");
   rig.add("c");
-  rig.queue.turn();
+  rig.queue.turn(now);
   CHECK(rig.rig.jobs.running() == 1);
   rig.rig.pool.reap();
-  rig.queue.turn();
+  rig.queue.turn(now);
   rig.rig.pool.reap();
   CHECK(rig.batches == std::vector<size_t>{1, 2});
   CHECK(rig.committed == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("commit_queue__a_file_that_is_held__is_tried_again_until_it_is_let_go") {
+  Rig rig;
+  rig.is_held = true;
+  rig.add("a");
+  rig.queue.turn(now);
+  rig.rig.pool.reap();
+  CHECK(rig.committed.empty());
+  CHECK_FALSE(rig.queue.empty());
+  CHECK(rig.queue.next_deadline() == after(now, held_pause));
+  rig.queue.turn(now);
+  CHECK(rig.rig.jobs.running() == 0);  // not yet
+  rig.is_held = false;
+  rig.queue.turn(after(now, held_pause));
+  rig.rig.pool.reap();
+  CHECK(rig.committed == std::vector<std::string>{"a"});
+  CHECK(rig.queue.empty());
+  CHECK(rig.queue.next_deadline() == never);
+}
+
+TEST_CASE("commit_queue__a_file_that_is_held_for_too_long__is_told") {
+  Rig rig;
+  rig.is_held = true;
+  rig.add("a");
+  Instant at = now;
+  for (; rig.committed.empty() && at < after(now, 2 * held_patience); at = after(at, held_pause)) {
+    rig.queue.turn(at);
+    rig.rig.pool.reap();
+  }
+  CHECK(rig.committed == std::vector<std::string>{"a"});
+  CHECK(at >= after(now, held_patience));
+  CHECK(rig.queue.empty());
+}
+
+TEST_CASE("commit_queue__cancel__gives_back_what_is_held_too") {
+  Rig rig;
+  rig.is_held = true;
+  rig.add("a");
+  rig.queue.turn(now);
+  rig.rig.pool.reap();
+  CHECK(rig.queue.cancel());
+  CHECK(rig.cancelled == std::vector<std::string>{"a"});
+  CHECK(rig.queue.empty());
 }
 
 TEST_CASE("commit_queue__cancel__gives_back_what_waits_once_the_batch_that_runs_has_ended") {
   Rig rig;
   CHECK_FALSE(rig.queue.cancel());
   rig.add("a");
-  rig.queue.turn();
+  rig.queue.turn(now);
   rig.add("b");
   CHECK_FALSE(rig.queue.cancel());
   rig.rig.pool.reap();

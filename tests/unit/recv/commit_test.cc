@@ -107,10 +107,12 @@ TEST_CASE("commit__a_file_that_is_shared__is_placed_when_nobody_else_writes_ther
   OpenedRoot& root = *place.root->opened();
   place.add_pieces(file("f", 3), "abc");
   const std::string staged = place.batch[0].staged;
-  REQUIRE(make_share(place.files, root.staging, staged, {1, 2, 3}) == 0);
+  const session::SharedPlace wanted{1, 3, {1, 2, 3}, staged};
+  const int shared = make_share(place.files, root.staging, wanted);
+  REQUIRE(shared >= 0);
   std::shared_ptr<JoinedShare> other;
   const int staging = place.files.open(root.fd, staging_name, {.directory = true}, 0);
-  REQUIRE(JoinedShare::join(place.files, staging, {1, 3, {1, 2, 3}, staged}, other) == 0);
+  REQUIRE(JoinedShare::join(place.files, staging, wanted, other) == 0);
   REQUIRE(other->begin_write() == 0);
   place.commit();
   CHECK(place.batch[0].outcome == CommitOutcome::held);
@@ -123,6 +125,7 @@ TEST_CASE("commit__a_file_that_is_shared__is_placed_when_nobody_else_writes_ther
   CHECK(place.temporary.read("f") == "abc");
   CHECK_FALSE(place.temporary.has(".ccixfer/" + share_name(staged)));
   place.batch.clear();
+  place.files.close(shared);
   CHECK(other->begin_write() == -EPERM);  // though it has the file open, which has its final name now
 }
 

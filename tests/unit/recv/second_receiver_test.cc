@@ -29,7 +29,8 @@ struct Place {
   Place() {
     directory.write(".ccixfer/" + wanted.name, "");
     staging = files.open(ports::FileSystem::no_directory, directory.path(".ccixfer"), {.directory = true}, 0);
-    REQUIRE(make_share(files, staging, wanted.name, wanted.token) == 0);
+    shared = make_share(files, staging, wanted);
+    REQUIRE(shared >= 0);
     session = std::make_unique<SessionWith<SecondReceiver>>(
         work,
         [this](session::Link& link, session::fake::Side& side, memory::Pool& pool, Notes&) {
@@ -43,6 +44,7 @@ struct Place {
   }
   ~Place() {
     session.reset();
+    files.close(shared);
     files.close(staging);
   }
   void say(const session::Message& message) { session->source_link->post(message); }
@@ -76,7 +78,7 @@ struct Place {
   FaultyFiles files;
   InlinePool work{files};
   session::SharedPlace wanted{9, 2 * piece + 1000, {5, 6, 7}, staged_name(path_key("a"), 5)};
-  int staging = -1;
+  int staging = -1, shared = -1;
   std::unique_ptr<SessionWith<SecondReceiver>> session;
 };
 
@@ -106,6 +108,38 @@ TEST_CASE("second_receiver__pieces__are_in_the_staged_file_and_durable_before_it
   CHECK(at.session->destination->bytes_placed() == piece + 1000);
   CHECK(end_share(at.files, at.staging, at.wanted.name,
                   at.files.open(at.staging, at.wanted.name, {.mode = ports::OpenMode::read_write}, 0)) == 0);
+}
+
+TEST_CASE("second_receiver__a_piece_that_comes_twice__is_written_once_and_may_come_again_later") {
+  Place at;
+  at.open();
+  size_t writes = 0;
+  at.files.hook = [&](std::string_view call, std::string_view) {
+    if (call == "pwrite") ++writes;
+    return 0;
+  };
+  at.put(2, content_of(1000, 'b'));
+  at.put(2, content_of(1000, 'b'));  // as when a lane was lost that had brought it
+  REQUIRE(at.waits_for({2}));
+  at.session->settle();
+  CHECK(writes == 1);
+  at.session->source.placed.clear();
+  at.put(2, content_of(1000, 'b'));  // the owner wants it once more: its own sync failed
+  CHECK(at.waits_for({2}));
+}
+
+TEST_CASE("second_receiver__a_place_that_is_closed__lets_go_of_the_lock_though_pieces_wait_for_their_sync") {
+  Place at;
+  at.open();
+  at.files.hook = [](std::string_view call, std::string_view) { return call == "fsync" ? -EIO : 0; };
+  at.put(1, content_of(piece, 'b'));
+  at.put(2, content_of(1000, 'b'));
+  REQUIRE(at.is_closed());
+  at.session->settle();
+  at.files.hook = nullptr;
+  const int owner = at.files.open(at.staging, at.wanted.name, {.mode = ports::OpenMode::read_write}, 0);
+  CHECK(at.files.lock(owner, Lock::alone) == 0);
+  at.files.close(owner);
 }
 
 TEST_CASE("second_receiver__a_damaged_piece__is_not_written_at_all_and_asked_for_again") {

@@ -30,6 +30,11 @@ struct FirstReceiver {
     REQUIRE(root);
     return (*root)->join(wanted, out);
   }
+  void share() { share(place); }
+  void share(const session::SharedPlace& wanted) {
+    shared = make_share(files, staging, wanted);
+    REQUIRE(shared >= 0);
+  }
   [[nodiscard]] bool has_share() {
     ports::FileStat stat;
     return files.stat_at(staging, share_name(place.name), stat, false) >= 0;
@@ -39,14 +44,14 @@ struct FirstReceiver {
   sim::NodeId node = world.add_node("host");
   sim::SimFileSystem files;
   session::SharedPlace place{3, 100, {1, 2, 3, 4}, staged_name(path_key("a"), 5)};
-  int staging = -1, staged = -1;
+  int staging = -1, staged = -1, shared = -1;
 };
 
 }  // namespace
 
 TEST_CASE("shared_place__the_right_token__may_write_until_the_share_ends") {
   FirstReceiver owner;
-  REQUIRE(make_share(owner.files, owner.staging, owner.place.name, owner.place.token) == 0);
+  owner.share();
   std::shared_ptr<JoinedShare> share;
   REQUIRE(owner.join(share, owner.place) == 0);
   CHECK(share->begin_write() == 0);
@@ -63,7 +68,7 @@ TEST_CASE("shared_place__the_right_token__may_write_until_the_share_ends") {
 
 TEST_CASE("shared_place__while_a_piece_is_written__the_owner_cannot_end_the_share") {
   FirstReceiver owner;
-  REQUIRE(make_share(owner.files, owner.staging, owner.place.name, owner.place.token) == 0);
+  owner.share();
   std::shared_ptr<JoinedShare> share;
   REQUIRE(owner.join(share, owner.place) == 0);
   REQUIRE(share->begin_write() == 0);
@@ -78,7 +83,7 @@ TEST_CASE("shared_place__while_a_piece_is_written__the_owner_cannot_end_the_shar
 
 TEST_CASE("shared_place__a_writer_that_is_gone__keeps_nobody_out") {
   FirstReceiver owner;
-  REQUIRE(make_share(owner.files, owner.staging, owner.place.name, owner.place.token) == 0);
+  owner.share();
   std::shared_ptr<JoinedShare> share;
   REQUIRE(owner.join(share, owner.place) == 0);
   REQUIRE(share->begin_write() == 0);
@@ -88,13 +93,13 @@ TEST_CASE("shared_place__a_writer_that_is_gone__keeps_nobody_out") {
 
 TEST_CASE("shared_place__another_token_or_an_older_one__may_not_write") {
   FirstReceiver owner;
-  REQUIRE(make_share(owner.files, owner.staging, owner.place.name, owner.place.token) == 0);
+  owner.share();
   std::shared_ptr<JoinedShare> share;
   session::SharedPlace wrong = owner.place;
   wrong.token[15] = 1;
   CHECK(owner.join(share, wrong) == -EPERM);
   REQUIRE(owner.join(share, owner.place) == 0);
-  REQUIRE(make_share(owner.files, owner.staging, owner.place.name, wrong.token) == 0);
+  owner.share(wrong);
   CHECK(share->begin_write() == -EPERM);
   CHECK(owner.files.lock(owner.staged, Lock::alone) == 0);  // whoever is refused holds no lock
 }
@@ -110,9 +115,40 @@ TEST_CASE("shared_place__a_file_that_is_not_here_or_not_shared__cannot_be_joined
   CHECK(owner.files.open_descriptors() == 2);  // the staging directory's and the owner's
 }
 
-TEST_CASE("shared_place__without_locks__nobody_joins_and_the_owner_goes_on") {
+TEST_CASE("shared_place__another_size__may_not_write") {
+  FirstReceiver owner;
+  owner.share();
+  std::shared_ptr<JoinedShare> share;
+  session::SharedPlace larger = owner.place;
+  larger.size_bytes = 1u << 30;
+  CHECK(owner.join(share, larger) == -EPERM);
+}
+
+TEST_CASE("shared_place__locks_that_do_not_reach_the_other_host__nobody_joins") {
+  FirstReceiver owner;
+  owner.share();
+  owner.files.close(owner.shared);  // as if the owner's lock was on its host alone
+  std::shared_ptr<JoinedShare> share;
+  CHECK(owner.join(share, owner.place) == -ENOTSUP);
+  CHECK(owner.files.lock(owner.staged, Lock::alone) == 0);
+}
+
+TEST_CASE("shared_place__a_writer_that_retires__begins_nothing_more_and_ends_what_it_began") {
+  FirstReceiver owner;
+  owner.share();
+  std::shared_ptr<JoinedShare> share;
+  REQUIRE(owner.join(share, owner.place) == 0);
+  REQUIRE(share->begin_write() == 0);
+  share->retire();
+  CHECK(share->begin_write() == -EPERM);
+  CHECK(end_share(owner.files, owner.staging, owner.place.name, owner.staged) == -EAGAIN);
+  share->end_writes(1);
+  CHECK(end_share(owner.files, owner.staging, owner.place.name, owner.staged) == 0);
+}
+
+TEST_CASE("shared_place__without_locks__nothing_is_shared_and_the_owner_goes_on") {
   FirstReceiver owner({.has_locks = false});
-  REQUIRE(make_share(owner.files, owner.staging, owner.place.name, owner.place.token) == 0);
+  CHECK(make_share(owner.files, owner.staging, owner.place) == -ENOTSUP);
   std::shared_ptr<JoinedShare> share;
   CHECK(owner.join(share, owner.place) == -ENOTSUP);
   CHECK(end_share(owner.files, owner.staging, owner.place.name, owner.staged) == 0);
@@ -128,7 +164,7 @@ TEST_CASE("shared_place__no_share__costs_the_owner_a_look") {
 
 TEST_CASE("shared_place__a_power_cut_after_the_end__does_not_bring_the_share_back") {
   FirstReceiver owner;
-  REQUIRE(make_share(owner.files, owner.staging, owner.place.name, owner.place.token) == 0);
+  owner.share();
   owner.files.sync_all();
   REQUIRE(end_share(owner.files, owner.staging, owner.place.name, owner.staged) == 0);
   owner.files.crash();

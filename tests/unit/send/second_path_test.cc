@@ -26,7 +26,8 @@ struct Second final : SecondPathLink, SegmentSink {
   void tell_second_receiver(const Message& message) override { told.push_back(message); }
   SegmentSink& sink() override { return *this; }
   const Wrapping& wrapping() override { return wrapping_; }
-  SecondPathLoad load() const override { return {3, 2, true}; }
+  SecondPathLoad load() const override { return {3, 2, true, is_stuck}; }
+  bool is_stuck = false;
   void add(FilledSegment&&) override {}
   std::vector<Message> told;
   Wrapping wrapping_;
@@ -92,19 +93,43 @@ TEST_CASE("second_path__placed_pieces__are_the_first_receivers_news_by_its_own_i
   CHECK(at.user.again.empty());
 }
 
-TEST_CASE("second_path__pieces_that_nobody_sent__make_no_sense") {
+TEST_CASE("second_path__pieces_that_nobody_waits_for__are_not_told_and_the_others_are") {
   Path at;
   const uint64_t number = at.open(7);
-  at.path.piece_goes(number, 3);
-  CHECK_FALSE(at.path.on_placed({number, 3, {{1, 1}, {2, 2}}}));
-  CHECK(at.path.has_unplaced());  // also the one that was sent: the first receiver has not heard of it
-  CHECK(at.user.told.size() == 1);
-  CHECK_FALSE(at.path.on_placed({number, 4, {{1, 1}}}));
+  for (const uint64_t piece : {uint64_t{3}, uint64_t{5}, uint64_t{6}}) at.path.piece_goes(number, piece);
+  CHECK(at.path.on_placed({number, 3, {{1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}}}));
+  REQUIRE(at.user.told.size() == 3);
+  CHECK(std::get<session::Placed>(at.user.told[1]).first == 3);
+  CHECK(std::get<session::Placed>(at.user.told[1]).hashes == std::vector<Hash128>{{1, 1}});
+  CHECK(std::get<session::Placed>(at.user.told[2]).first == 5);
+  CHECK(std::get<session::Placed>(at.user.told[2]).hashes == std::vector<Hash128>{{3, 3}, {4, 4}});
+  CHECK(at.path.on_placed({number, 3, {{1, 1}}}));  // it had gone there twice
+  CHECK(at.path.on_wanted_again(number, 3));
+  CHECK(at.user.told.size() == 3);
+  CHECK(at.user.again.empty());
+}
+
+TEST_CASE("second_path__a_file_that_was_never_named_to_it__makes_no_sense") {
+  Path at;
+  const uint64_t number = at.open(7);
   CHECK_FALSE(at.path.on_placed({number + 1, 4, {{1, 1}}}));
   CHECK_FALSE(at.path.on_placed({0, 4, {{1, 1}}}));
-  CHECK_FALSE(at.path.on_wanted_again(number, 4));
+  CHECK_FALSE(at.path.on_wanted_again(number + 1, 4));
   CHECK_FALSE(at.path.on_state({number + 1, true, ""}));
   CHECK_FALSE(at.path.on_state({number, true, ""}));  // it is open already
+}
+
+TEST_CASE("second_path__nothing_moves_there__further_pieces_go_to_the_first_receiver_until_it_does") {
+  Path at;
+  const uint64_t number = at.open(7);
+  at.second.is_stuck = true;
+  at.path.load_changed();
+  CHECK(at.user.news > 0);
+  CHECK(at.path.route_of(7) == nullptr);
+  at.second.is_stuck = false;
+  const auto route = at.path.route_of(7);
+  REQUIRE(route != nullptr);
+  CHECK(route->index == number);
 }
 
 TEST_CASE("second_path__the_second_receiver_is_lost__what_was_not_placed_goes_to_the_first_and_the_file_is_asked_for_anew") {
