@@ -214,6 +214,7 @@ def test_second__bad_use__is_one_line_and_exit_1():
             (("send", "--insecure", "--part", "1/2", source, second, first), "name that one first"),
             (("recv", "--insecure", "--shares-root", first, lab.directory), "--shares-root without --root"),
             (("recv", "--insecure", "--root", site.root, "--shares-root", "--receipt", lab.directory), "--receipt with --shares-root"),
+            (("recv", "--insecure", "--root", site.root, "--shares-root", "--once"), "--once with --shares-root"),
         ):
             ended = alone(*arguments)
             check(ended.returncode == 1 and words in ended.stderr and len(ended.stderr.splitlines()) <= 2, f"{arguments}: {ended}")
