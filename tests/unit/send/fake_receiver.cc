@@ -33,6 +33,7 @@ void Link::post_on_lane(LaneIndex lane, const Message& message) { impl_->end->as
 bool Link::messages_delivered() const { return impl_->end->delivered; }
 void Link::close_lane(LaneIndex lane) { impl_->end->closed.push_back(lane); }
 const SessionKeys* Link::keys() const { return nullptr; }
+std::vector<LaneIndex> Link::live_lanes() const { return {}; }  // they come by on_lane_up
 
 }  // namespace ccixfer::session
 
