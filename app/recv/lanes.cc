@@ -54,6 +54,7 @@ void Lanes::up(session::LaneIndex index) {
   if (const session::SessionKeys* keys = link_.keys()) {
     lane.put_key.emplace(keys->puts(lane.lane_session, trust::SealKey::Use::open));
   }
+  if (is_long_path_) lane.window.expect_long_path(0);
   lanes_.emplace(lane.base, std::move(lane));
 }
 
@@ -144,8 +145,14 @@ bool Lanes::post(Lane& lane, memory::Loan buffer, bool is_ahead, Instant now) {
 
 void Lanes::judge_windows(Instant now) {
   for (const Filled& filled : filled_) {
+    const Duration waited = now - filled.posted_at;
+    // The first segment of a lane comes a round trip after its credit went. A source that takes so long to list its first files
+    // looks the same, and does no harm.
+    if (filled.n == 0 && waited >= window_long_path_least && !std::exchange(is_long_path_, true)) {
+      for (auto& each : lanes_) each.second.window.expect_long_path(each.second.next_n);
+    }
     const auto lane = lanes_.find(filled.base);
-    if (lane != lanes_.end()) lane->second.window.arrived(filled.n, now - filled.posted_at, lane->second.next_n);
+    if (lane != lanes_.end()) lane->second.window.arrived(filled.n, waited, lane->second.next_n);
   }
   filled_.clear();
 }

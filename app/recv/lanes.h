@@ -109,6 +109,7 @@ class Lanes {
   SlotVector<Slot> slots_;                       // by the context of a posted buffer
   std::vector<Filled> filled_;                   // since the last turn
   uint32_t posted_total_ = 0;
+  bool is_long_path_ = false;
   session::LaneIndex first_ = 0;  // where the next round of posting begins
   const std::shared_ptr<session::PoolTurns> turns_;
   const std::shared_ptr<RateAllowance> rate_;

@@ -4,6 +4,15 @@
 
 namespace ccixfer::recv {
 
+void Window::expect_long_path(uint64_t posted) {
+  if (segments_ >= window_segments_long_path) return;
+  segments_ = window_segments_long_path;
+  judged_from_ = posted + segments_;
+  waited_ = Duration(0);
+  count_ = 0;
+  mean_before_ = forever;
+}
+
 void Window::arrived(uint64_t n, Duration waited, uint64_t posted) {
   if (n < judged_from_) return;
   waited_ += waited;

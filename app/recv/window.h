@@ -4,6 +4,8 @@
 // buffer to its filling. A source that waits for credit fills it within about a round trip, however
 // many are posted. Where credit is plenty, a buffer waits for those before it, and twice as many
 // buffers take twice the time. Compared are means, because a lost packet holds a segment up.
+// On a long path the window begins large: a sender doubles its rate each round trip there, and would
+// wait for credit that doubles later. Such paths are slower than the caches anyway.
 // Pure.
 #pragma once
 #include <cstdint>
@@ -13,12 +15,16 @@
 namespace ccixfer::recv {
 
 inline constexpr uint32_t window_segments_first = 4;
+inline constexpr uint32_t window_segments_long_path = 64;  // 5 Gb/s and 100 ms
+inline constexpr Duration window_long_path_least = std::chrono::milliseconds(20);
 inline constexpr uint32_t window_segments_max = 1u << 14;  // the share of the pool is the real bound
 
 class Window {
  public:
   [[nodiscard]] uint32_t segments() const { return segments_; }
-  // Segment n arrived, `waited` after its buffer was posted; `posted` buffers have ever been posted (so n < posted).
+  // `posted` buffers have ever been posted.
+  void expect_long_path(uint64_t posted);
+  // Segment n arrived, `waited` after its buffer was posted; `posted` buffers have ever been posted (n < posted).
   void arrived(uint64_t n, Duration waited, uint64_t posted);
 
  private:

@@ -8,7 +8,10 @@ namespace ccixfer::reliability {
 namespace {
 
 // One connection stands here for the many that movers of bulk data open over TCP, of which each begins with ten packets (RFC 6928).
+// On a long path it begins with more of them: it doubles only once in a round trip, and what is sent in the first one is paced.
 constexpr uint64_t first_window_datagrams = 64;
+constexpr uint64_t first_window_datagrams_max = 256;
+constexpr uint64_t first_bytes_per_s = 25'000'000 / 8;
 
 // Percent of the bandwidth that each phase paces.
 constexpr uint64_t pace_startup = 277;  // 4 ln 2: doubles the rate each round
@@ -28,6 +31,10 @@ constexpr uint64_t window_spare_datagrams = 3;  // for acknowledgements that are
 constexpr uint64_t batches_datagrams_max = 3 * 64;
 constexpr uint64_t batches_per_s = 1000;
 
+// The first rounds' samples of the rate are too low, as little was on its way before them. So the window doubles by itself there,
+// until that many first windows were delivered, or a round trip shows a queue.
+constexpr uint64_t first_windows_doubled = 3;
+constexpr int queue_begins = 125;       // percent of the least round trip
 constexpr uint64_t queue_stands = 150;  // percent of the product in flight: the path is full, whatever more there is to send
 constexpr uint64_t full_growth = 125;   // percent: less growth in a round does not count
 constexpr uint32_t full_rounds = 3;
@@ -50,14 +57,14 @@ uint64_t bytes_of(std::span<const SentPacket> packets) {
 }  // namespace
 
 Bbr::Bbr(uint32_t datagram_bytes, uint64_t seed)
-    : datagram_(datagram_bytes), seed_(seed), window_(first_window_datagrams * datagram_bytes) {
+    : datagram_(datagram_bytes), seed_(seed), first_window_(first_window_datagrams * datagram_bytes), window_(first_window_) {
   set_pace();
 }
 
 uint64_t Bbr::window_min() const { return window_min_datagrams * datagram_; }
 
 uint64_t Bbr::product_bytes(uint64_t percent) const {
-  if (bandwidth_.most() == 0 || !round_trip_.known()) return first_window_datagrams * datagram_ * percent / 100;
+  if (bandwidth_.most() == 0 || !round_trip_.known()) return first_window_ * percent / 100;
   const auto round_trip_us = static_cast<uint64_t>(std::max<int64_t>(round_trip_.least().count() / 1000, 1));
   return std::max(bandwidth_.most() * round_trip_us / 1'000'000 * percent / 100, datagram_);
 }
@@ -79,7 +86,14 @@ void Bbr::sent(uint64_t /*bytes*/, uint64_t in_flight_bytes_before, Instant now)
 void Bbr::round_trip(Duration latest, Duration /*smoothed*/, Instant now) {
   const bool first = !round_trip_.known();
   round_trip_.add(latest, now);
+  no_queue_ = latest * 100 <= round_trip_.least() * queue_begins;
   if (!first) return;
+  if (bandwidth_.most() == 0) {
+    const auto round_trip_us = static_cast<uint64_t>(round_trip_.least().count() / 1000);
+    const uint64_t wanted = first_bytes_per_s * std::min<uint64_t>(round_trip_us, 1'000'000) / 1'000'000;
+    first_window_ = std::clamp(wanted, first_window_, first_window_datagrams_max * datagram_);
+    window_ = std::max(window_, first_window_);
+  }
   pace_ = 0;  // the one before was of an assumed round trip
   set_pace();
 }
@@ -201,6 +215,7 @@ void Bbr::set_pace() {
   const uint64_t floor = std::max(bytes_per_s(window_min(), round_trip_.least()), pace_min_bytes_per_s);
   const uint64_t pace = std::max(bandwidth / 100 * percent / 100 * pace_margin, floor);
   pace_ = full_ ? pace : std::max(pace_, pace);
+  if (doubles_by_itself_) pace_ = std::max(pace_, bytes_per_s(window_, round_trip_.least()) / 200 * pace_startup);
 }
 
 void Bbr::set_window(const AckReport& report) {
@@ -208,9 +223,11 @@ void Bbr::set_window(const AckReport& report) {
   const uint64_t spare = std::min(bandwidth_.most() / batches_per_s, batches_datagrams_max * datagram_);
   const uint64_t target =
       product_bytes(phase_ == Phase::startup ? window_startup : window_usual) + window_spare_datagrams * datagram_ + spare;
+  doubles_by_itself_ = !full_ && (report.delivered_bytes < first_window_ ||
+                                  (no_queue_ && report.delivered_bytes < first_windows_doubled * first_window_));
   if (full_) {
     window_ = std::min(window_ + acked, target);
-  } else if (window_ < target || report.delivered_bytes < first_window_datagrams * datagram_) {
+  } else if (window_ < target || doubles_by_itself_) {
     window_ += acked;
   }
   window_ = std::clamp(window_, window_min(), in_flight_bytes_max);

@@ -59,14 +59,17 @@ class Bbr final : public CongestionControl {
   BandwidthFilter bandwidth_;
   RoundTripFilter round_trip_;
   RoundCounter rounds_;
+  uint64_t first_window_;  // while the bandwidth is unknown
   uint64_t window_;
   uint64_t bound_ = in_flight_bytes_max;  // of what may be in flight, because of losses
   uint64_t pace_ = 0;
   uint64_t full_bandwidth_ = 0;  // startup: what the next round must exceed by a quarter
   uint32_t rounds_without_more_ = 0;
-  bool full_ = false;             // startup has found the rate
-  bool probe_was_lossy_ = false;  // a round of the last probe has lost too much
-  bool is_probe_round_ = true;    // what the present round loses may be a probe's
+  bool no_queue_ = true;            // as the latest round trip shows
+  bool doubles_by_itself_ = false;  // startup's first rounds: the window, whatever the rate's samples say
+  bool full_ = false;               // startup has found the rate
+  bool probe_was_lossy_ = false;    // a round of the last probe has lost too much
+  bool is_probe_round_ = true;      // what the present round loses may be a probe's
   Instant phase_since_{};
   Duration cruise_{0};        // how long the present one lasts
   bool round_ended_ = false;  // since the round trip's probe had little in flight

@@ -272,6 +272,49 @@ TEST_CASE("lanes__several__share_evenly_what_the_session_may_hold") {
   }
 }
 
+TEST_CASE("lanes__the_first_segment_takes_a_long_round_trip__all_lanes_have_large_windows") {
+  Rig rig(4 * window_segments_long_path);
+  rig.up(0);
+  rig.lanes->up(1);
+  rig.turn();
+  CHECK(rig.posted() == 2 * window_segments_first);
+  REQUIRE(rig.put(0, session::segment_trailer_bytes) == Status::success);
+  const auto completion = rig.mailboxes.next_completion();
+  REQUIRE(completion);
+  static_cast<void>(rig.lanes->take(*completion));
+  SECTION("a long one") {
+    rig.now += window_long_path_least;
+    rig.turn(1000);
+    CHECK(rig.posted() == 2 * window_segments_long_path);
+    rig.lanes->up(2);
+    rig.turn(1000);
+    CHECK(rig.posted() == 3 * window_segments_long_path);
+  }
+  SECTION("a short one") {
+    rig.now += window_long_path_least - 1ns;
+    rig.turn(1000);
+    CHECK(rig.posted() == 2 * window_segments_first);
+    rig.lanes->up(2);
+    rig.turn(1000);
+    CHECK(rig.posted() == 3 * window_segments_first);
+  }
+}
+
+TEST_CASE("lanes__a_later_segment_waited_long__the_windows_grow_as_they_did") {
+  Rig rig(4 * window_segments_long_path);
+  rig.up(0);
+  rig.turn();
+  for (uint64_t n = 0; n < 2; ++n) {
+    REQUIRE(rig.put(n, session::segment_trailer_bytes) == Status::success);
+    const auto completion = rig.mailboxes.next_completion();
+    REQUIRE(completion);
+    static_cast<void>(rig.lanes->take(*completion));
+    rig.turn(1000);
+    rig.now += window_long_path_least;
+  }
+  CHECK(rig.posted() == 2 * window_segments_first);  // doubled once
+}
+
 TEST_CASE("lanes__a_question_for_a_buffer__within_the_credit_only") {
   Rig rig;
   CHECK(rig.lanes->asked(0, 5));  // of a lane on its way down

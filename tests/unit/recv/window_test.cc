@@ -90,4 +90,18 @@ TEST_CASE("window__buffers_posted_under_a_smaller_window__say_nothing_of_this_on
   CHECK(window.segments() == window_segments_max);
 }
 
+TEST_CASE("window__a_long_path_is_expected__begins_large_and_grows_from_there") {
+  Window window;
+  window.expect_long_path(4);
+  CHECK(window.segments() == window_segments_long_path);
+  window.expect_long_path(4);
+  CHECK(window.segments() == window_segments_long_path);
+  for (uint64_t n = 0; n < 4 + window_segments_long_path; ++n) window.arrived(n, 900ms, n + 64);  // posted before, or all at once
+  CHECK(window.segments() == window_segments_long_path);
+  for (uint64_t n = 100; n < 116; ++n) window.arrived(n, 100ms, 200);
+  CHECK(window.segments() == 2 * window_segments_long_path);
+  window.expect_long_path(300);
+  CHECK(window.segments() == 2 * window_segments_long_path);
+}
+
 }  // namespace ccixfer::recv

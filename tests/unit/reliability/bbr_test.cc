@@ -118,8 +118,51 @@ TEST_CASE("bbr__a_new_connection__starts_as_several_of_tcp_do_and_raises_its_pac
   CHECK(control.phase() == Phase::startup);
   const uint64_t assumed = control.pace_bytes_per_s();
   control.round_trip(100ms, 100ms, start);
-  CHECK(control.pace_bytes_per_s() < assumed / 50);  // ten datagrams in the round trip that is known now
+  CHECK(control.pace_bytes_per_s() < assumed / 10);  // the window in the round trip that is known now
   CHECK(control.pace_bytes_per_s() > 100'000 * 2);   // and faster than that
+}
+
+TEST_CASE("bbr__a_new_connection__begins_with_more_on_a_longer_path") {
+  const auto first_window = [](Duration round_trip) {
+    Bbr control(datagram, 1);
+    control.round_trip(round_trip, round_trip, start);
+    const uint64_t window = control.window_bytes();
+    control.round_trip(10s, 10s, start);  // the first one alone
+    CHECK(control.window_bytes() == window);
+    return window;
+  };
+  CHECK(first_window(100us) == 64 * datagram);
+  CHECK(first_window(20ms) == 64 * datagram);
+  CHECK(first_window(40ms) == 3'125'000 / 25);
+  CHECK(first_window(80ms) == 3'125'000 * 2 / 25);
+  CHECK(first_window(10s) == 256 * datagram);
+}
+
+TEST_CASE("bbr__a_long_path__what_is_sent_doubles_from_the_first_round_trip_on") {
+  Path path;
+  path.rate = 1'000'000'000;
+  path.round_trip = 100ms;
+  path.control.round_trip(100ms, 100ms, start);
+  uint64_t least = 250'000;
+  for (int round = 0; round < 6; ++round) {
+    path.sent = 0;
+    path.run(100ms);
+    CAPTURE(round, path.sent, least / datagram);
+    CHECK(path.sent * datagram >= least);
+    least = least * 19 / 10;
+  }
+  CHECK(path.control.phase() == Phase::startup);
+}
+
+// Where the first windows fill a queue, they grow as the rate that is measured.
+TEST_CASE("bbr__a_slow_long_path__the_window_doubles_no_more_when_a_queue_stands") {
+  Path path;
+  path.rate = 500'000;
+  path.round_trip = 100ms;
+  path.queue_bytes = 1'000'000'000;
+  path.control.round_trip(100ms, 100ms, start);
+  path.run(1s);
+  CHECK(path.most_in_flight < 600'000);
 }
 
 TEST_CASE("bbr__a_path__startup_finds_its_rate_in_some_rounds_then_the_queue_is_drained") {
