@@ -60,6 +60,7 @@ struct DialledTransfer::Attempt {
   uint64_t queue_news_seen = 0;
   std::optional<uint32_t> place_told;
   bool lanes_were_up = false;
+  Instant leaves_at = never;  // its role may leave since then
   Farewell farewell;
   Error why{ErrorKind::ok, ""};
   bool again = false;
@@ -252,7 +253,7 @@ void DialledTransfer::judge(Instant now) {
     abort_session(attempt.link, attempt.role.get(), *stop_why_);
     return end_attempt(now, *stop_why_, false);
   }
-  if (attempt.role && attempt.role->finished()) {
+  if (attempt.role && (attempt.role->finished() || may_leave(now))) {
     const Error* error = attempt.role->error();
     const Error end = error != nullptr ? *error : attempt.role->end();
     const bool had_changes = error != nullptr && end.kind == ErrorKind::vanished;  // a role says so only where it is tried again
@@ -283,6 +284,16 @@ void DialledTransfer::judge(Instant now) {
   const Error end = late();
   abort_session(attempt.link, attempt.role.get(), end);
   end_attempt(now, end, false);
+}
+
+// The endpoint has had a turn for what was said last.
+bool DialledTransfer::may_leave(Instant now) {
+  Attempt& attempt = *attempt_;
+  if (!attempt.role->may_leave()) {
+    attempt.leaves_at = never;
+    return false;
+  }
+  return std::exchange(attempt.leaves_at, now) != never;
 }
 
 void DialledTransfer::end_attempt(Instant now, Error why, bool again) {
@@ -353,7 +364,7 @@ Instant DialledTransfer::next_deadline() const {
   const bool leaves = attempt_->farewell.has_begun();
   const Instant own = leaves ? attempt_->farewell.next_deadline() : give_up_at();
   const Instant look = attempt_->lanes && !leaves ? attempt_->lanes->next_look() : never;
-  return std::min({role, own, look, attempt_->dialler.next_deadline()});
+  return std::min({role, own, look, attempt_->leaves_at, attempt_->dialler.next_deadline()});
 }
 
 Instant DialledTransfer::give_up_at() const {

@@ -89,6 +89,7 @@ class DialledTransfer {
   void open_session(Instant now);
   void tell_trouble();
   void judge(Instant now);
+  [[nodiscard]] bool may_leave(Instant now);
   void end_attempt(Instant now, Error why, bool again);
   void watch_progress(Instant now);
   void look_at_lanes(Instant now);

@@ -50,6 +50,7 @@ class SourceRole final : public TransferRole {
   void turn(Instant now) override { source_.turn(now); }
   Instant next_deadline() const override { return source_.next_deadline(); }
   bool finished() const override { return source_.finished(); }
+  bool may_leave() const override { return source_.finished() || source_.said_all(); }
   bool idle() const override { return source_.idle(); }
   bool in_use() const override { return false; }  // its jobs hold what they use
   const Error* error() const override { return source_.error(); }

@@ -64,6 +64,8 @@ class TransferRole {
   virtual void turn(Instant now) = 0;
   [[nodiscard]] virtual Instant next_deadline() const = 0;
   [[nodiscard]] virtual bool finished() const = 0;
+  // Nothing more is to be learned: who ends its process then need only let what was said last leave.
+  [[nodiscard]] virtual bool may_leave() const { return finished(); }
   [[nodiscard]] virtual bool idle() const = 0;  // may be destroyed
   // Not idle, and what keeps it still uses the role or its buffers: jobs in the work pool, which end when the disk answers, or a
   // put that has begun to come. Not so: whoever turns the endpoint no more may destroy the role at once.

@@ -485,8 +485,8 @@ void Destination::Impl::on_bye() {
 
 void Destination::Impl::on_abort(const session::Abort& abort) {
   const Error why = session::error_of(abort, "the source");
-  const bool is_as_said = why.kind == abort.kind;
-  session_.end_with(is_as_said ? Error{why.kind, fmt::format("the source ended the transfer: {}", why.message)} : why, false);
+  session_.end_with(why.kind == abort.kind ? Error{why.kind, fmt::format("the source ended the transfer: {}", why.message)} : why,
+                    false);
 }
 
 void Destination::Impl::on_lane_up(session::LaneIndex lane) {
@@ -499,6 +499,7 @@ void Destination::Impl::on_lane_up(session::LaneIndex lane) {
 void Destination::Impl::on_lane_down(session::LaneIndex lane) {
   wake_.set();
   lanes_.down(lane);
+  if (link_.peer_departed()) end_.on_departure();
   if (!lanes_.has_live()) root_.set_link_dead(true);
 }
 

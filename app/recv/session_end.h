@@ -29,6 +29,8 @@ class SessionEnd {
   [[nodiscard]] uint32_t unlisted_named() const { return unlisted_named_; }
   [[nodiscard]] bool on_bye();  // false: before the summary
   void on_link_lost() { is_link_gone_ = true; }
+  // The source's process has ended by its own will: nobody comes back for the summary.
+  void on_departure() { is_link_gone_ = is_link_gone_ || is_summary_posted_; }
 
   // How many entries there are, once that is known and as long as the last sync has not begun.
   [[nodiscard]] std::optional<uint64_t> entries_before_last_sync() const;

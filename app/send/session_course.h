@@ -30,6 +30,9 @@ class SessionCourse {
   void link_lost(const Error& error);
   [[nodiscard]] const Error* error() const { return error_ ? &*error_ : nullptr; }
   [[nodiscard]] bool finished(bool has_lanes) const;
+  // The summary is here and Bye is on its way: there is nothing more to learn, so who ends its process need not wait for the round
+  // trip that finished() takes.
+  [[nodiscard]] bool said_all() const { return summary_ && link_.messages_sent(); }
 
  private:
   session::Link& link_;

@@ -433,6 +433,7 @@ void Source::start(Instant now) {
 
 void Source::turn(Instant now) { impl_->turn(now); }
 Instant Source::next_deadline() const { return impl_->next_deadline(); }
+bool Source::said_all() const { return impl_->course.said_all(); }
 bool Source::finished() const { return impl_->course.finished(impl_->sender.lanes().live() > 0); }
 bool Source::idle() const { return !impl_->sender.lanes().anything_in_air(); }
 const Error* Source::error() const { return impl_->course.error(); }

@@ -67,6 +67,7 @@ class Source final : public session::LinkHandler {
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] bool finished() const;  // Summary came and Bye is delivered, or error() is set
+  [[nodiscard]] bool said_all() const;  // Summary came and Bye is on its way
   // The source may have ended while puts are in the air. The transport still reads their buffers, which
   // the source holds, so it must not be destroyed before idle(). Every put ends by its acknowledgement
   // or with its connection.

@@ -25,6 +25,13 @@ std::optional<ControlSender::Outgoing> ControlSender::next() const {
   return std::nullopt;
 }
 
+bool ControlSender::all_sent() const {
+  for (size_t i = 0; i < queue_.size(); ++i) {
+    if (queue_[i].state == State::waiting) return false;
+  }
+  return true;
+}
+
 ControlSender::Item* ControlSender::find(uint64_t sequence) {
   if (sequence < first_ || sequence - first_ >= queue_.size()) return nullptr;
   return &queue_[sequence - first_];

@@ -37,6 +37,7 @@ class ControlSender {
   [[nodiscard]] std::vector<std::vector<std::byte>> early(size_t bytes_max) const;
   [[nodiscard]] size_t room() const;
   [[nodiscard]] bool all_delivered() const { return queue_.empty(); }
+  [[nodiscard]] bool all_sent() const;                                                     // each is under way at least
   [[nodiscard]] uint64_t posted() const { return first_ + queue_.size() - 1; }             // the last number
   [[nodiscard]] bool was_delivered(uint64_t sequence) const { return sequence < first_; }  // with all before it
 

@@ -18,6 +18,7 @@
 #include "core/base/check.h"
 #include "core/base/log.h"
 #include "core/base/ring_buffer.h"
+#include "core/ports/departure.h"
 
 namespace ccixfer::session {
 namespace {
@@ -63,6 +64,7 @@ struct Link::Impl {
   uint64_t next_operation = 1;
   std::unique_ptr<LinkSeal> seal;  // none: --insecure
   ControlSender sender;
+  bool departed = false;  // the lane that went last went with its endpoint
   ControlReceiver receiver;
   RingBuffer<Notice> notices;
 
@@ -425,6 +427,7 @@ void Link::handle(cci::Event&& event) {
       if (Lane* still = impl.find(event.connection)) impl.pump_lane(*still);
       return;
     case cci::EventType::disconnected:
+      impl.departed = event.reason.ends_with(ports::words_of_departure);
       impl.finish(event.connection.packed());
       impl.pump();
       return;
@@ -459,6 +462,8 @@ void Link::post(const Message& message) {
 
 size_t Link::control_queue_room() const { return impl_->sender.room(); }
 bool Link::messages_delivered() const { return impl_->sender.all_delivered(); }
+bool Link::messages_sent() const { return impl_->sender.all_sent(); }
+bool Link::peer_departed() const { return impl_->departed && impl_->lanes.empty(); }
 uint64_t Link::messages_posted() const { return impl_->sender.posted(); }
 bool Link::was_delivered(uint64_t message) const { return impl_->sender.was_delivered(message); }
 

@@ -98,6 +98,10 @@ class Link {
                            uint64_t mailbox, uint64_t key, uint64_t epoch, uint64_t context, bool source_is_file = false);
   [[nodiscard]] std::vector<LaneIndex> live_lanes() const;
   [[nodiscard]] bool messages_delivered() const;  // every session message was delivered
+  [[nodiscard]] bool messages_sent() const;       // every one is with the endpoint at least, and leaves in its next turn
+  // No lane is left, and the last one went because the peer's endpoint was destroyed, or that of a router on its way: the process
+  // there has ended, by its own will.
+  [[nodiscard]] bool peer_departed() const;
   [[nodiscard]] uint64_t messages_posted() const;
   [[nodiscard]] bool was_delivered(uint64_t message) const;  // the one of that number, from 1, and all before it
   [[nodiscard]] std::vector<ports::HopInfo> hops(LaneIndex lane) const;

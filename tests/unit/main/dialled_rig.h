@@ -17,6 +17,7 @@ namespace ccixfer::program::test {
 // What the role of a session is like, now and in sessions to come; and what was done to those that there were.
 struct Script {
   bool finished = false;
+  bool may_leave = false;
   std::optional<Error> error;
   bool idle = true;
   bool in_use = false;
@@ -50,6 +51,7 @@ class ScriptedRole final : public TransferRole, public session::LinkHandler {
   void turn(Instant) override { ++script_.turns; }
   Instant next_deadline() const override { return script_.next_deadline; }
   bool finished() const override { return script_.finished; }
+  bool may_leave() const override { return script_.finished || script_.may_leave; }
   bool idle() const override { return script_.idle; }
   bool in_use() const override { return script_.in_use; }
   const Error* error() const override { return script_.error ? &*script_.error : nullptr; }

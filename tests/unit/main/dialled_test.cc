@@ -68,6 +68,32 @@ TEST_CASE("dialled__a_role_that_comes_to_its_end__ends_the_transfer_with_its_cou
   CHECK(rig.script.turns == turns);
 }
 
+TEST_CASE("dialled__a_role_that_may_leave__ends_the_transfer_after_the_endpoints_next_turn") {
+  DialledRig rig;
+  REQUIRE(rig.run_until_moving());
+  rig.far_hangs = true;  // nothing is heard of the peer
+  rig.script.may_leave = true;
+  rig.turn();
+  CHECK_FALSE(rig.transfer->ended());
+  CHECK(rig.transfer->next_deadline() <= rig.now);
+  SECTION("it may") {
+    rig.turn();
+    CHECK(rig.transfer->ended());
+    CHECK(rig.transfer->result().kind == ErrorKind::ok);
+  }
+  SECTION("it has found more to say") {
+    rig.script.may_leave = false;
+    rig.turn();
+    CHECK_FALSE(rig.transfer->ended());
+    CHECK(rig.transfer->next_deadline() > rig.now);
+    rig.script.may_leave = true;
+    rig.turn();
+    CHECK_FALSE(rig.transfer->ended());
+    rig.turn();
+    CHECK(rig.transfer->ended());
+  }
+}
+
 TEST_CASE("dialled__files_that_failed__are_the_result_and_no_reason_to_begin_anew") {
   for (const bool failed : {true, false}) {
     DialledRig rig;

@@ -152,6 +152,22 @@ TEST_CASE("destination__link_lost__a_success_after_the_summary_and_an_error_befo
   CHECK(rig.session->pool.free_count() == rig.session->pool.count());
 }
 
+TEST_CASE("destination__the_source_departs_after_the_summary__ends_without_waiting_for_it") {
+  Rig rig;
+  rig.announce({file_entry("a", 1)});
+  rig.source().put_pack({{0, "x"}});
+  rig.session->source_link->post(session::End{1});
+  REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
+  const bool departs = GENERATE(true, false);
+  if (departs) rig.session->net.cut_reason = "the peer: the endpoint was destroyed";
+  rig.session->net.dial_status = [](std::string_view) { return Status::unreachable; };
+  const Instant gone = rig.session->now;
+  rig.session->source_side().transport->cut_all();
+  REQUIRE(rig.session->run([&] { return rig.session->destination->finished(); }));
+  CHECK(rig.session->destination->error() == nullptr);
+  CHECK((rig.session->now < gone + std::chrono::seconds(1)) == departs);  // the grace of a link without lanes
+}
+
 TEST_CASE("destination__entries_with_a_wrong_number__protocol") {
   Rig rig;
   rig.announce({file_entry("a", 3)});

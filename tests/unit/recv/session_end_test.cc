@@ -44,6 +44,17 @@ TEST_CASE("session_end__link_that_goes__is_the_end_only_after_the_summary") {
   CHECK_FALSE(late.is_closing());
 }
 
+TEST_CASE("session_end__the_source_departs__is_the_end_only_after_the_summary") {
+  SessionEnd early;
+  early.on_departure();
+  CHECK_FALSE(early.is_link_gone());  // it may be a router that went
+  early.summary_posted();
+  CHECK_FALSE(early.is_over());
+  early.on_departure();
+  CHECK(early.is_over());
+  CHECK(early.error() == nullptr);
+}
+
 TEST_CASE("session_end__count_of_entries__may_be_repeated_and_not_changed") {
   SessionEnd end;
   CHECK(end.on_end({7, 1, 2}).value());

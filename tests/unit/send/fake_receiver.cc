@@ -31,6 +31,7 @@ Status Link::put(LaneIndex lane, const ports::Handle&, uint64_t local_offset_byt
 }
 void Link::post_on_lane(LaneIndex lane, const Message& message) { impl_->end->asks.emplace_back(lane, std::get<Ask>(message)); }
 bool Link::messages_delivered() const { return impl_->end->delivered; }
+bool Link::messages_sent() const { return impl_->end->sent; }
 void Link::close_lane(LaneIndex lane) { impl_->end->closed.push_back(lane); }
 const SessionKeys* Link::keys() const { return nullptr; }
 std::vector<LaneIndex> Link::live_lanes() const { return {}; }  // they come by on_lane_up

@@ -138,6 +138,7 @@ class LinkEnd {
 
   size_t queue_room = 4096;
   bool delivered = true;  // what Link::messages_delivered says
+  bool sent = true;       // and Link::messages_sent
   std::vector<session::Message> posted;
   std::vector<LaneIndex> closed;
   std::vector<std::pair<LaneIndex, session::Ask>> asks;

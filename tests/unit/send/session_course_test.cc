@@ -36,6 +36,21 @@ TEST_CASE("course__listing_and_summary__said_once_and_over_with_the_goodbye") {
   CHECK(course.finished(true));
 }
 
+TEST_CASE("course__the_goodbye_has_left__all_is_said_though_nobody_has_heard_it") {
+  SilentLink link;
+  Counters counters;
+  link.delivered = false;
+  send::SessionCourse course(link.link(), counters);
+  course.open();
+  CHECK_FALSE(course.said_all());
+  link.sent = false;
+  course.summary_came();
+  CHECK_FALSE(course.said_all());
+  link.sent = true;
+  CHECK(course.said_all());
+  CHECK_FALSE(course.finished(true));
+}
+
 TEST_CASE("course__link_is_lost__an_error_only_before_the_summary") {
   for (const bool summary : {true, false}) {
     SilentLink link;

@@ -143,6 +143,7 @@ TEST_CASE("source__link_lost_before_the_goodbye_is_gone__finished_without_an_err
   bench.run_until([&] { return bench.receiver.bye; });
   for (int i = 0; i < 3; ++i) bench.step();
   CHECK_FALSE(bench.source->finished());
+  CHECK(bench.source->said_all());
   SECTION("the session is lost") { bench.source->on_link_lost({ErrorKind::network, "gone"}); }
   SECTION("its only connection is: a new one would find a receiver that has forgotten all of it") { bench.receiver.lane_down(0); }
   CHECK(bench.source->finished());

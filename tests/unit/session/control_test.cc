@@ -22,6 +22,7 @@ uint64_t entries_of(Bytes bytes) {
 TEST_CASE("control_sender__posted__numbered_from_one_and_gone_when_delivered_in_order") {
   ControlSender sender;
   CHECK(sender.all_delivered());
+  CHECK(sender.all_sent());
   CHECK_FALSE(sender.next());
   for (uint64_t i = 1; i <= 3; ++i) REQUIRE(sender.post(End{i}));
   for (uint64_t i = 1; i <= 3; ++i) {
@@ -29,9 +30,11 @@ TEST_CASE("control_sender__posted__numbered_from_one_and_gone_when_delivered_in_
     REQUIRE(next);
     CHECK(next->sequence == i);
     CHECK(entries_of(next->bytes) == i);
+    CHECK_FALSE(sender.all_sent());
     sender.sent(i);
   }
   CHECK_FALSE(sender.next());
+  CHECK(sender.all_sent());
   sender.ended(2, true);
   CHECK(sender.room() == control_messages_queued_max - 3);  // behind the first, which is under way
   sender.ended(1, false);                                   // its lane died: it is next again
@@ -39,6 +42,7 @@ TEST_CASE("control_sender__posted__numbered_from_one_and_gone_when_delivered_in_
   CHECK(sender.next()->sequence == 1);
   sender.ended(1, true);  // the end of a send that nobody waits for any more
   CHECK(sender.next()->sequence == 1);
+  CHECK_FALSE(sender.all_sent());
   sender.sent(1);
   sender.ended(1, true);
   CHECK(sender.room() == control_messages_queued_max - 1);

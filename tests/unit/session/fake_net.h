@@ -45,6 +45,7 @@ class Net {
   std::function<void(std::string_view from, std::vector<Frame>& frames)> in_between;
   std::function<Status(std::string_view uri)> dial_status;  // a dial that ends with anything but success ends so
   std::string dial_reason;                                  // with these words
+  std::string cut_reason = "cut";                           // why a connection that is cut has ended
   size_t steps = 0;
   size_t dials = 0;
   bool dials_ahead = false;
@@ -287,7 +288,7 @@ class Transport final : public ports::Transport {
       End& end = it->second;
       if (end.held) return;
       if (end.left) return end_of(index, Status::disconnected, {});
-      if (end.cut || (end.half && net_.notice_half_open)) return end_of(index, Status::disconnected, "cut");
+      if (end.cut || (end.half && net_.notice_half_open)) return end_of(index, Status::disconnected, net_.cut_reason);
       if (end.dial_status != Status::success) return end_of(index, end.dial_status, net_.dial_reason);
       if (end.state == State::dialling && end.in.empty() && now_ >= end.deadline) return end_of(index, Status::timed_out, {});
       if (end.state == State::requested) {

@@ -248,6 +248,22 @@ TEST_CASE("link__no_lane_for_the_grace__ends_with_timeout_and_says_nothing_more"
   CHECK(world.acceptor->link->next_deadline() == never);
 }
 
+TEST_CASE("link__its_last_lane_goes_with_the_peers_endpoint__the_peer_has_departed") {
+  World world(2);
+  REQUIRE(world.run_until_up(2));
+  const bool departs = GENERATE(true, false);
+  if (departs) world.net.cut_reason = "tcp://far: the endpoint was destroyed";
+  const session::Link& link = *world.acceptor->link;
+  CHECK_FALSE(link.peer_departed());
+  world.net.dial_status = [](std::string_view) { return Status::unreachable; };
+  world.near.transport->cut_newest();
+  REQUIRE(world.run([&] { return link.live_lanes().size() == 1; }));
+  CHECK_FALSE(link.peer_departed());
+  world.near.transport->cut_all();
+  REQUIRE(world.run([&] { return link.live_lanes().empty(); }));
+  CHECK(link.peer_departed() == departs);
+}
+
 TEST_CASE("link__malformed_message__is_counted_and_ends_the_session_with_an_abort") {
   World world;
   REQUIRE(world.run_until_up(1));
