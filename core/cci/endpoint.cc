@@ -43,9 +43,6 @@ Result<Connection> Endpoint::connect(std::string_view uri, const ConnectOptions&
     return fail(ErrorKind::usage,
                 fmt::format("connect data of {} bytes; at most {}", options.data.size(), ports::connect_data_bytes_max));
   }
-  if (!is_reliable(options.attribute) && options.attribute != Attribute::unreliable) {
-    return fail(ErrorKind::usage, "multicast connections are not implemented");
-  }
   if (options.timeout < Duration::zero()) return fail(ErrorKind::usage, "a connect timeout cannot be negative");
   if (impl_->in_use >= impl_->options.send_operations_max)
     return fail(ErrorKind::network, "too many operations in flight to connect");
@@ -207,6 +204,7 @@ void Endpoint::set_context(Connection connection, uint64_t context) {
 Status Endpoint::send(Connection connection, std::span<const Bytes> parts, const SendOptions& options) {
   ConnectionRecord* record = nullptr;
   if (const Status status = impl_->takes_operations(connection, record); status != Status::success) return status;
+  if (record->attribute == Attribute::multicast_receive) return Status::invalid;  // there is no peer
   uint64_t total_bytes = 0;
   for (const Bytes part : parts) {
     if (null_memory(part)) return Status::invalid;

@@ -126,6 +126,9 @@ std::string RoutedTransport::uri() const {
 
 // A peer on our own subnet is reached with every router down (routing §V.A).
 Result<ports::ConnectionId> RoutedTransport::dial(const ports::DialRequest& request) {
+  if (request.attribute == ports::Attribute::multicast_send || request.attribute == ports::Attribute::multicast_receive) {
+    return fail(ErrorKind::usage, "multicast is not implemented on this transport");
+  }
   turn_due_ = true;
   if (!request.uri.starts_with(routed_prefix)) return parts_->direct.dial(request, std::string(request.uri));
   const auto address = parse_address(request.uri);

@@ -66,6 +66,8 @@ class Lab {
   virtual void pass(Duration duration) = 0;
   // A URI at which nobody listens.
   [[nodiscard]] virtual std::string dead_uri() = 0;
+  // Names of groups (multicast), a different one for each number. "": the transport of this lab has none.
+  [[nodiscard]] virtual std::string group(uint32_t /*number*/) { return {}; }
   // Connections cross a router, whose bounds are its own.
   [[nodiscard]] virtual bool routed() const { return false; }
   // Unreliable messages get lost.

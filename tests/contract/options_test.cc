@@ -44,22 +44,6 @@ TEST_CASE("contract__decision_on_another_ones_request__is_invalid_and_harms_noth
   REQUIRE(connected->status == Status::success);
 }
 
-TEST_CASE("contract__multicast__not_implemented_says_so") {
-  EVERY_LAB(lab);
-  Node& a = lab.add();
-  Node& b = lab.add();
-  for (const Attribute attribute : {Attribute::multicast_send, Attribute::multicast_receive}) {
-    cci::ConnectOptions options;
-    options.attribute = attribute;
-    const auto dialled = a.endpoint->connect(b.endpoint->uri(), options);
-    REQUIRE_FALSE(dialled);
-    REQUIRE(dialled.error().kind == ErrorKind::usage);
-    REQUIRE(dialled.error().message.find("not implemented") != std::string::npos);
-  }
-  lab.pass(10ms);
-  REQUIRE_FALSE(b.has(EventType::connect_request));
-}
-
 TEST_CASE("contract__no_copy__arrives_whole_and_completes") {
   EVERY_LAB(lab);
   Node& a = lab.add();

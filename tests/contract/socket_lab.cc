@@ -1,6 +1,8 @@
 #include "tests/contract/socket_lab.h"
 
+#include <fmt/core.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -61,6 +63,13 @@ class SocketLab final : public Lab {
     if (is_eth()) return eth_net(testing::lan_ports - 1, unused_)->uri();
     if (is_verbs()) return verbs_net()->uri();
     return is_udp() ? udp_net()->uri() : tcp_net()->uri();
+  }
+
+  // Of the loopback, and no other program's: this one's number is in it. Nobody else needs the port there.
+  [[nodiscard]] std::string group(uint32_t number) override {
+    if (kind_ != Sockets::udp) return {};
+    const auto pid = static_cast<uint32_t>(getpid());
+    return fmt::format("udp://239.{}.{}.{}:7000", 64 + number, pid >> 8 & 0xff, pid & 0xff);
   }
 
  private:

@@ -56,12 +56,22 @@ struct Sent {
   Stop stop = Stop::none;
 };
 
+// A group of receivers (multicast), as one end of this network takes part in it.
+struct Group {
+  Address address;              // to which what is sent to it goes
+  uint32_t datagram_bytes = 0;  // what one datagram to it carries
+};
+
 class DatagramEvents {
  public:
   virtual ~DatagramEvents() = default;
   virtual void received(std::span<const Datagram> batch) = 0;
   // The end of resolve(): success, not_found, unreachable (this end has no way to such an address), busy.
   virtual void resolved(uint64_t query, Status status, const Address& address, std::string_view reason) = 0;
+  // To a group that was joined as `member`. It is from anybody, and `peer` is who seems to have sent it.
+  virtual void received_of_group(uint32_t member, std::span<const Datagram> batch) {
+    static_cast<void>(member), static_cast<void>(batch);
+  }
   virtual void writable() = 0;
   virtual void device_failed(std::string_view reason) {
     static_cast<void>(reason);
@@ -87,9 +97,18 @@ class DatagramNet {
   // The same for the last words of a transport that is being destroyed: there will be no writable()
   // for it, so the network waits a moment for room instead of saying `again`.
   virtual void send_last(std::span<const Datagram> batch) = 0;
+  // Groups. usage: not the name of one, network: this end cannot take part. What a member gets it gets by received_of_group() only,
+  // until it leaves; that is not called from within poll().
+  [[nodiscard]] virtual bool has_groups() const { return false; }
+  [[nodiscard]] virtual Result<Group> group(std::string_view uri);  // to send to
+  [[nodiscard]] virtual Result<Group> join_group(std::string_view uri, uint32_t member);
+  virtual void leave_group(uint32_t member) { static_cast<void>(member); }
   virtual void poll(Instant now, DatagramEvents& events) = 0;
   virtual void set_deadline(Instant at) = 0;  // turn again at `at` at the latest
   [[nodiscard]] virtual int os_handle() const = 0;
 };
+
+inline Result<Group> DatagramNet::group(std::string_view /*uri*/) { return fail(ErrorKind::usage, "this network has no groups"); }
+inline Result<Group> DatagramNet::join_group(std::string_view uri, uint32_t /*member*/) { return group(uri); }
 
 }  // namespace ccixfer::datagram

@@ -5,8 +5,9 @@
 // hello_rejected, frames_rejected) and a broken protocol ends its connection with a reason. A stranger holds no memory here before
 // its cookie came back, and then one of pending_requests_max. Bounds: transports/datagram/limits.h, core/reliability.
 // max_send_bytes() is what one datagram of DatagramNet::message_datagram_bytes carries, less 52 or, sealed, 64. Attributes and
-// keepalive: as of transports/stream; unreliable messages are what they are called. dial: nobody answers within handshake_timeout:
-// unreachable. Single-threaded. Source: CCI §IV, §IV.E; transports/datagram/README.md.
+// keepalive: as of transports/stream; unreliable messages are what they are called; multicast where the network has groups and no
+// `trust` was given. dial: nobody answers within handshake_timeout: unreachable. Single-threaded. Source: CCI §IV, §IV.E;
+// transports/datagram/README.md.
 #pragma once
 #include <memory>
 

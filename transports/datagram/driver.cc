@@ -27,6 +27,7 @@ Driver::Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net,
       outbox_(*net_, counters),
       engine_(within_limits(options.transport),
               message_bytes_max(std::min(net_->message_datagram_bytes(), datagram_bytes_), trust != nullptr), *this, counters),
+      groups_(engine_, outbox_, *net_, entropy, trust != nullptr),
       proof_(engine_, outbox_, *net_, std::move(trust), datagram_bytes_),
       handshake_(engine_, outbox_, *net_, proof_, entropy, datagram_bytes_, options.congestion),
       outcomes_(engine_),
@@ -77,6 +78,11 @@ Duration Driver::round_trip(const Connection& c) {
 
 // ---- What the network tells.
 
+void Driver::poll(Instant now) {
+  groups_.begin_turn();
+  net_->poll(now, *this);
+}
+
 void Driver::received(std::span<const Datagram> batch) {
   for (const Datagram& datagram : batch) received_one(datagram.peer, datagram.bytes);
 }
@@ -104,6 +110,8 @@ void Driver::received_one(const Address& from, Bytes datagram) {
       return reader_.on_data(from, *packet, datagram.size());
     case PacketKind::gone:
       return reader_.on_gone(from, *packet);
+    case PacketKind::group:  // it did not come to a group
+      return engine_.counters().add(Counter::datagrams_rejected);
   }
 }
 
@@ -142,6 +150,7 @@ void Driver::stop_receiving(Connection& c) {
 
 void Driver::end_turn() {
   proof_.end_turn();
+  groups_.end_turn();
   outbox_.flush();
 }
 

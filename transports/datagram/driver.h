@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "transports/datagram/datagram_transport.h"
+#include "transports/datagram/groups.h"
 #include "transports/datagram/handshake.h"
 #include "transports/datagram/moves.h"
 #include "transports/datagram/outbox.h"
@@ -26,6 +27,8 @@ class Driver final : public DatagramEvents {
   [[nodiscard]] const Engine& engine() const { return engine_; }
   [[nodiscard]] DatagramNet& net() { return *net_; }
   [[nodiscard]] const DatagramNet& net() const { return *net_; }
+  [[nodiscard]] Groups& groups() { return groups_; }
+  [[nodiscard]] const Groups& groups() const { return groups_; }
   [[nodiscard]] size_t held_bytes() const { return handshake_.held_bytes(); }
   void hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch);
 
@@ -36,7 +39,7 @@ class Driver final : public DatagramEvents {
   void message_pushed(Connection& c) { engine_.touch_from_above(c); }
   static void say_accept(Connection& c) { c.accept_due = true; }
   [[nodiscard]] static bool say_end(Connection& c, const connection::Parting& parting) { return Handshake::say_end(c, parting); }
-  void poll(Instant now) { net_->poll(now, *this); }
+  void poll(Instant now);
   void serve(Connection& c);
   void stop_receiving(Connection& c);
   void operations_end(Connection& c) { c.served.abandon(engine_.target()); }
@@ -46,7 +49,7 @@ class Driver final : public DatagramEvents {
   void released(Connection& c) { handshake_.released(c); }
   static void pause_accepting(bool /*pause*/) {}  // a hello beyond the bound is told to come again
   void end_turn();
-  [[nodiscard]] Instant own_deadline() const { return proof_.deadline(); }
+  [[nodiscard]] Instant own_deadline() const { return groups_.is_due() ? engine_.now() : proof_.deadline(); }
   [[nodiscard]] bool can_serve() const { return !outbox_.blocked(); }
   void set_deadline(Instant at) { net_->set_deadline(at); }
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
@@ -56,6 +59,7 @@ class Driver final : public DatagramEvents {
 
  private:
   void received(std::span<const Datagram> batch) override;
+  void received_of_group(uint32_t member, std::span<const Datagram> batch) override { groups_.received(member, batch); }
   void resolved(uint64_t query, Status status, const Address& address, std::string_view reason) override;
   void writable() override;
   void device_failed(std::string_view reason) override { engine_.sink().on_device_failed(reason); }
@@ -66,6 +70,7 @@ class Driver final : public DatagramEvents {
   const uint32_t datagram_bytes_;
   Outbox outbox_;
   Engine engine_;
+  Groups groups_;
   Proof proof_;
   Handshake handshake_;
   PacketOutcomes outcomes_;

@@ -47,6 +47,11 @@ inline constexpr uint32_t operation_slots_max = 1u << 16;
 inline constexpr Duration retry_pause_first = std::chrono::milliseconds(1);
 inline constexpr Duration retry_pause_max = std::chrono::milliseconds(50);
 
+// Connections of groups of one endpoint, and what each that receives remembers: senders, and numbers of each.
+inline constexpr size_t groups_max = 64;
+inline constexpr size_t group_senders_max = 64;
+inline constexpr size_t group_numbers_window = 256;
+
 inline constexpr size_t hints_outstanding_max = 1024;  // of a connection, not acknowledged yet; beyond: lost
 inline constexpr uint32_t end_notices = 3;             // of an endpoint that is destroyed: nobody will repeat them
 

@@ -31,7 +31,7 @@ std::optional<Packet> open_packet(Bytes datagram) {
   Packet packet;
   in.require(in.u16() == packet_magic);
   const uint8_t kind = in.u8();
-  in.require(kind >= static_cast<uint8_t>(PacketKind::hello) && kind <= static_cast<uint8_t>(PacketKind::sealed));
+  in.require(kind >= static_cast<uint8_t>(PacketKind::hello) && kind <= static_cast<uint8_t>(PacketKind::group));
   packet.header.kind = static_cast<PacketKind>(kind);
   packet.header.version = in.u8();
   packet.header.destination = in.u32();

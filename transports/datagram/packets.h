@@ -6,7 +6,8 @@
 // connection (in a hello: the sender's own), so that nothing old or foreign reaches a connection. number: data packets only, never
 // used twice. Kinds: hello (dialler; padded to hello_bytes_min), retry (the acceptor's cookie; nothing is remembered), refuse (with
 // a reason; nothing is remembered), data (frames), gone (nobody knows that connection; key is the one that the packet bore),
-// handshake (a piece of what TLS says), sealed (frames, encrypted; the header is authenticated with them).
+// handshake (a piece of what TLS says), sealed (frames, encrypted; the header is authenticated with them), group (a message to a
+// group: destination 0, key and source are the sending connection's own, number counts its messages).
 // Little-endian. Decoders take a peer's bytes: nullopt for what is malformed, never abort, allocate nothing.
 #pragma once
 #include <optional>
@@ -34,7 +35,7 @@ inline constexpr size_t packet_tag_bytes = 16;
 }
 [[nodiscard]] constexpr size_t packet_tail_bytes(bool is_sealed) { return is_sealed ? packet_tag_bytes : packet_check_bytes; }
 
-enum class PacketKind : uint8_t { hello = 1, retry = 2, refuse = 3, data = 4, gone = 5, handshake = 6, sealed = 7 };
+enum class PacketKind : uint8_t { hello = 1, retry = 2, refuse = 3, data = 4, gone = 5, handshake = 6, sealed = 7, group = 8 };
 
 struct PacketHeader {
   PacketKind kind = PacketKind::data;

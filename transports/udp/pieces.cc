@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/base/check.h"
+#include "transports/udp/multicast.h"
 
 namespace ccixfer::udp {
 namespace {
@@ -98,7 +99,7 @@ bool to_socket_address(const datagram::Address& address, int family, inet::Addre
 size_t piece_of(std::span<const datagram::Datagram> batch, Joins joins) {
   CHECK(!batch.empty());
   const datagram::Address& peer = batch[0].peer;
-  if (!joins.of(peer)) return 1;
+  if (!joins.of(peer) || is_group(peer)) return 1;
   const size_t length = batch[0].bytes.size();
   size_t bytes = length;
   size_t count = 1;

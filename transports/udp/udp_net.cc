@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -16,6 +18,7 @@
 #include "transports/inet/device_watch.h"
 #include "transports/inet/resolver.h"
 #include "transports/inet/uri.h"
+#include "transports/udp/multicast.h"
 #include "transports/udp/pieces.h"
 
 namespace ccixfer::udp {
@@ -30,7 +33,8 @@ namespace {
 
 constexpr uint64_t socket_token = 1;
 constexpr uint64_t device_token = 2;
-constexpr uint32_t guesses_in_a_row_max = 16;  // polls without a wait that ask the socket alone
+constexpr uint64_t member_token = uint64_t{1} << 32;  // and the member's number below
+constexpr uint32_t guesses_in_a_row_max = 16;         // polls without a wait that ask the socket alone
 
 bool is_loopback(const Address& address) {
   const bool is_v6_loopback = address.high == 0 && address.low == 1;
@@ -75,6 +79,7 @@ Result<host::Descriptor> open_socket(const inet::Address& address, const UdpNetO
     static_cast<void>(set(fd.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, 1));
   if (inet::is_wildcard(address) && address.storage.ss_family == AF_INET)
     static_cast<void>(set(fd.get(), IPPROTO_IP, IP_PKTINFO, 1));
+  take_no_foreign_groups(fd.get(), address.storage.ss_family);
   set_buffer(fd.get(), SO_RCVBUF, SO_RCVBUFFORCE);
   set_buffer(fd.get(), SO_SNDBUF, SO_SNDBUFFORCE);
   if (options.joins) static_cast<void>(set(fd.get(), SOL_UDP, UDP_GRO, 1));
@@ -102,11 +107,19 @@ std::optional<GrantedBuffers> granted_buffers() {
 }
 
 struct UdpNet::Impl {
+  using Tell = std::function<void(std::span<const Datagram>)>;
   struct Answer {
     uint64_t query = 0;
     Status status = Status::success;
     Address address;
     std::string reason;
+  };
+
+  // Of a group: what one of our connections receives.
+  struct Member {
+    host::Descriptor socket;
+    host::WatchId watch;
+    bool readable = true;
   };
 
   Impl(const UdpNetOptions& o, std::shared_ptr<host::Waker> waker)
@@ -117,13 +130,16 @@ struct UdpNet::Impl {
   [[nodiscard]] bool reaches(const Address& address) const;
   void answer(uint64_t query, const inet::Address& to);
   void read(DatagramEvents& events);
-  [[nodiscard]] size_t read_once(DatagramEvents& events);
+  [[nodiscard]] size_t read_once(int fd, const Tell& tell);
   [[nodiscard]] bool guesses_readable();
+  [[nodiscard]] Result<uint32_t> reached_interface(const inet::Address& group) const;
+  [[nodiscard]] bool has_readable() const;
 
   const UdpNetOptions options;
   host::WatchList watched;  // ends after the descriptors below, which are closed by then
   host::Descriptor socket;
   inet::Address bound;
+  std::map<uint32_t, Member> members;
   inet::DeviceWatch device;
   std::optional<inet::Resolver> resolver;
   std::vector<Answer> answers;  // that poll() is to report
@@ -205,7 +221,11 @@ void UdpNet::set_deadline(Instant at) {
   impl_->arm();
 }
 
-void UdpNet::Impl::arm() { watched.arm(readable || !answers.empty() ? Instant::min() : deadline); }
+void UdpNet::Impl::arm() { watched.arm(has_readable() || !answers.empty() ? Instant::min() : deadline); }
+
+bool UdpNet::Impl::has_readable() const {
+  return readable || std::ranges::any_of(members, [](const auto& entry) { return entry.second.readable; });
+}
 
 // ---- Names.
 
@@ -234,10 +254,58 @@ bool UdpNet::Impl::reaches(const Address& address) const {
 
 void UdpNet::Impl::answer(uint64_t query, const inet::Address& to) {
   const Address address = address_of(to.storage);
+  if (is_group(address)) {
+    return answers.push_back({query, Status::unreachable, address, fmt::format("{} is a group and no peer", inet::host_of(to))});
+  }
   if (reaches(address)) return answers.push_back({query, Status::success, address, {}});
   const char* family = is_v4(address) ? "IPv6" : "IPv4";
   answers.push_back(
       {query, Status::unreachable, address, fmt::format("{}: this end has an address of {} only", inet::host_of(to), family)});
+}
+
+// ---- Groups.
+
+Result<uint32_t> UdpNet::Impl::reached_interface(const inet::Address& group) const {
+  const Address address = address_of(group.storage);
+  if (!reaches(address)) {
+    return fail(ErrorKind::network,
+                fmt::format("{}: this end has an address of {} only", inet::host_of(group), is_v4(address) ? "IPv6" : "IPv4"));
+  }
+  return group_interface(bound, options.interface_name);
+}
+
+Result<datagram::Group> UdpNet::group(std::string_view uri) {
+  const Result<inet::Address> group = parse_group(uri);
+  if (!group) return tl::unexpected<Error>(group.error());
+  const Result<uint32_t> interface = impl_->reached_interface(*group);
+  if (!interface) return tl::unexpected<Error>(interface.error());
+  const int family = group->storage.ss_family;
+  const Result<void> set_up = send_to_groups(impl_->socket.get(), family, *interface, impl_->options.group_hops);
+  if (!set_up) return tl::unexpected<Error>(set_up.error());
+  return datagram::Group{address_of(group->storage), group_datagram_bytes(family, *interface)};
+}
+
+Result<datagram::Group> UdpNet::join_group(std::string_view uri, uint32_t member) {
+  const Result<inet::Address> group = parse_group(uri);
+  if (!group) return tl::unexpected<Error>(group.error());
+  const Result<uint32_t> interface = impl_->reached_interface(*group);
+  if (!interface) return tl::unexpected<Error>(interface.error());
+  Result<host::Descriptor> socket = join(*group, *interface, impl_->options.interface_name);
+  if (!socket) return tl::unexpected<Error>(socket.error());
+  set_buffer(socket->get(), SO_RCVBUF, SO_RCVBUFFORCE);
+  const auto watch = impl_->watched.add(socket->get(), member_token | member, EPOLLIN | EPOLLET);
+  if (!watch) return fail(ErrorKind::network, fmt::format("no descriptors for a group: {}", inet::error_words(errno)));
+  const bool fresh = impl_->members.emplace(member, Impl::Member{std::move(*socket), *watch, true}).second;
+  CHECK(fresh);
+  impl_->arm();
+  return datagram::Group{address_of(group->storage), group_datagram_bytes(group->storage.ss_family, *interface)};
+}
+
+void UdpNet::leave_group(uint32_t member) {
+  const auto found = impl_->members.find(member);
+  if (found == impl_->members.end()) return;
+  static_cast<void>(impl_->watched.remove(found->second.watch));
+  impl_->members.erase(found);
 }
 
 void UdpNet::Impl::take_answers() {
@@ -302,7 +370,7 @@ void UdpNet::send_last(std::span<const Datagram> batch) {
 // ---- In.
 
 // How many pieces came; fewer than were asked for: there are no more.
-size_t UdpNet::Impl::read_once(DatagramEvents& events) {
+size_t UdpNet::Impl::read_once(int fd, const Tell& tell) {
   std::array<mmsghdr, pieces_per_read> messages{};
   std::array<sockaddr_storage, pieces_per_read> from;
   std::array<iovec, pieces_per_read> spans;
@@ -320,7 +388,7 @@ size_t UdpNet::Impl::read_once(DatagramEvents& events) {
     message.msg_control = controls[i].bytes.data();
     message.msg_controllen = controls[i].bytes.size();
   }
-  const int count = recvmmsg(socket.get(), messages.data(), pieces_per_read, 0, nullptr);
+  const int count = recvmmsg(fd, messages.data(), pieces_per_read, 0, nullptr);
   // Another error is not of what waits: the socket is asked again, in the next poll at the latest.
   if (count < 0) return errno == EAGAIN ? 0 : pieces_per_read;
   came.clear();
@@ -329,20 +397,28 @@ size_t UdpNet::Impl::read_once(DatagramEvents& events) {
   }
   for (std::span<const Datagram> rest = came; !rest.empty();) {
     const size_t size = std::min(rest.size(), batch_datagrams_max);
-    events.received(rest.first(size));
+    tell(rest.first(size));
     rest = rest.subspan(size);
   }
   return static_cast<size_t>(count);
 }
 
 void UdpNet::Impl::read(DatagramEvents& events) {
-  for (int reads = 0; readable && reads < reads_per_poll_max; ++reads) readable = read_once(events) == pieces_per_read;
+  const Tell tell = [&events](std::span<const Datagram> batch) { events.received(batch); };
+  for (int reads = 0; readable && reads < reads_per_poll_max; ++reads) readable = read_once(socket.get(), tell) == pieces_per_read;
+  for (auto& [number, member] : members) {
+    if (!member.readable) continue;
+    const Tell tell_member = [&events, member_number = number](std::span<const Datagram> batch) {
+      events.received_of_group(member_number, batch);
+    };
+    member.readable = read_once(member.socket.get(), tell_member) == pieces_per_read;
+  }
 }
 
 // Who turns again without a wait mostly expects an answer: to try to receive tells as much as to ask epoll. The rest is asked for
 // every so often.
 bool UdpNet::Impl::guesses_readable() {
-  if (watched.has_news() || !watched.looks_alone() || full || guesses >= guesses_in_a_row_max) {
+  if (!members.empty() || watched.has_news() || !watched.looks_alone() || full || guesses >= guesses_in_a_row_max) {
     guesses = 0;
     return false;
   }
@@ -361,6 +437,11 @@ void UdpNet::poll(Instant now, DatagramEvents& events) {
       if (ready->token == device_token) {
         if (net.device.lost_now())
           events.device_failed(fmt::format("{}: no interface that is up has this address any more", uri()));
+        continue;
+      }
+      if (ready->token >= member_token) {
+        const auto member = net.members.find(static_cast<uint32_t>(ready->token));
+        if (member != net.members.end()) member->second.readable = true;
         continue;
       }
       net.readable = net.readable || (ready->events & (EPOLLIN | EPOLLERR)) != 0;

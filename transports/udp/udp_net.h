@@ -2,10 +2,11 @@
 // the wildcard "::" speaks to IPv4 peers too. Nonblocking and edge-triggered, in a waker that several networks may share.
 // Neighbours of a batch that have one address and one length leave as one piece (GSO) and come as one (GRO), where the kernel can;
 // else each by itself. Datagrams are never fragmented on their way (don't-fragment): what an interface or the path does not carry
-// is lost, and each connection finds out how long its packets may be. On the loopback that is known. Bounds: what one poll reads
-// (reads_per_poll_max). Errors: create: network (address in use, no descriptors), usage (a host that cannot be). What the kernel
-// refuses to send counts as lost. Nothing that comes over ICMP is believed. Single-threaded but for the resolver inside. Source:
-// transports/udp/README.md; CCI §IV ("sock").
+// is lost, and each connection finds out how long its packets may be. On the loopback that is known. Groups are
+// those of IP multicast: a member has a socket of its own (multicast.h). Bounds: what one poll reads (reads_per_poll_max). Errors:
+// create: network (address in use, no descriptors), usage (a host that cannot be). What the kernel refuses to send counts as lost.
+// Nothing that comes over ICMP is believed. Single-threaded but for the resolver inside. Source: transports/udp/README.md; CCI §IV
+// ("sock").
 #pragma once
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@ inline constexpr size_t pieces_per_read = 8;         // that one recvmmsg takes,
 inline constexpr size_t piece_bytes_max = 65536;     // GRO joins that much
 inline constexpr int reads_per_poll_max = 4;         // then the connections have their turn
 inline constexpr int socket_buffer_bytes = 8 << 20;  // wanted; the system may grant less (net.core.rmem_max, wmem_max)
+inline constexpr int group_hops_default = 1;         // what is sent to a group crosses no router
 inline constexpr Duration last_words_wait = std::chrono::milliseconds(20);
 
 struct UdpNetOptions {
@@ -30,6 +32,7 @@ struct UdpNetOptions {
   std::string interface_name;                    // "": any
   bool listen = true;                            // else it takes no strangers, and its socket has any free port
   bool joins = true;                             // GSO and GRO, where the kernel has them
+  int group_hops = group_hops_default;           // TTL of what is sent to groups: 1 to 255
   std::shared_ptr<host::Waker> waker = nullptr;  // nullptr: one of its own, for the OS handle
 };
 
@@ -60,6 +63,10 @@ class UdpNet final : public datagram::DatagramNet {
   [[nodiscard]] Result<uint64_t> resolve(std::string_view uri) override;
   [[nodiscard]] datagram::Sent send(std::span<const datagram::Datagram> batch) override;
   void send_last(std::span<const datagram::Datagram> batch) override;
+  [[nodiscard]] bool has_groups() const override { return true; }
+  [[nodiscard]] Result<datagram::Group> group(std::string_view uri) override;
+  [[nodiscard]] Result<datagram::Group> join_group(std::string_view uri, uint32_t member) override;
+  void leave_group(uint32_t member) override;
   void poll(Instant now, datagram::DatagramEvents& events) override;
   void set_deadline(Instant at) override;
   [[nodiscard]] int os_handle() const override;

@@ -96,8 +96,6 @@ TEST_CASE("connect__bad_arguments__usage_at_once_and_nothing_dialled") {
   options.timeout = Duration{-1};
   CHECK(is_usage("fake://2"));
   options.timeout = forever;
-  options.attribute = Attribute::multicast_send;
-  CHECK(is_usage("fake://2"));
   options.attribute = Attribute::unreliable;
   CHECK(f.log->dialled.empty());
   CHECK(f.endpoint->connect("fake://2", options));

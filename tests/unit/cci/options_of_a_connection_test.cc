@@ -94,6 +94,23 @@ TEST_CASE("endpoint_options__without_any__no_connection_is_told_anything") {
   CHECK(f.endpoint->keepalive(connection) == Duration::zero());
 }
 
+// Which transports have groups is theirs to say.
+TEST_CASE("connection_of_a_group__a_receiver_sends_nothing_and_neither_end_does_rma") {
+  for (const Attribute attribute : {Attribute::multicast_send, Attribute::multicast_receive}) {
+    Fixture f;
+    const Connection connection = f.endpoint->connect("told://2", {.attribute = attribute}).value();
+    f.opens(connection);
+    std::vector<std::byte> memory(100);
+    const bool sends = attribute == Attribute::multicast_send;
+    CHECK(f.endpoint->send(connection, Bytes(memory), 1) == (sends ? Status::success : Status::invalid));
+    RmaOptions write;
+    write.local = f.memory->register_region(memory, 0);
+    write.remote.handle = f.memory->register_region(memory, access_read | access_write);
+    write.length_bytes = memory.size();
+    CHECK(f.endpoint->rma(connection, write) == Status::invalid);
+  }
+}
+
 TEST_CASE("endpoint_options__its_own__hold_for_connections_that_open_from_then_on_and_once") {
   Fixture f;
   const Connection before = f.connected();
