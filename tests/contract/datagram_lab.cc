@@ -1,5 +1,7 @@
 #include "tests/contract/datagram_lab.h"
 
+#include <fmt/core.h>
+
 #include "tests/contract/sim_lab.h"
 #include "transports/datagram/datagram_transport.h"
 
@@ -17,6 +19,7 @@ class DatagramLab final : public WorldLab {
   ~DatagramLab() override { end_all(); }
   std::string dead_uri() override { return "sim-datagram://m1:999"; }
   bool lossy() const override { return true; }
+  std::string group(uint32_t number) override { return secured_ ? "" : fmt::format("sim-datagram://group.{}:7", number); }
 
  private:
   [[nodiscard]] std::unique_ptr<ports::Transport> make_transport(sim::NodeId id, const std::string& name,

@@ -18,20 +18,21 @@ using datagram::Datagram;
 using datagram::Sent;
 constexpr size_t datagrams_in_poll_max = 512;
 constexpr size_t datagram_bytes_hard_max = 65507;
+constexpr std::string_view group_prefix = "group.";
 
-struct Target {
+struct Name {
   std::string address;
   uint16_t port = 0;
 };
 
-std::optional<Target> parse(std::string_view uri) {
+std::optional<Name> parse(std::string_view uri) {
   constexpr std::string_view scheme = "sim-datagram://";
   if (!uri.starts_with(scheme)) return std::nullopt;
   uri.remove_prefix(scheme.size());
   const size_t colon = uri.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return std::nullopt;
   const std::string_view digits = uri.substr(colon + 1);
-  Target target{std::string(uri.substr(0, colon)), 0};
+  Name target{std::string(uri.substr(0, colon)), 0};
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), target.port);
   if (error != std::errc{} || end != digits.data() + digits.size() || target.port == 0) return std::nullopt;
   return target;
@@ -69,7 +70,6 @@ void DatagramFabric::damage(std::vector<std::byte>& bytes) {
 
 void DatagramFabric::send(const Address& from, const Address& to, Bytes bytes) {
   CHECK(bytes.size() <= datagram_bytes_hard_max);
-  Random& random = world_.random();
   ++totals_.sent;
   const Instant now = world_.now();
   Instant& free_at = places_[from.low - 1].way_out_free_at;
@@ -81,6 +81,14 @@ void DatagramFabric::send(const Address& from, const Address& to, Bytes bytes) {
     return;
   }
   free_at = std::max(free_at, now) + Duration(static_cast<int64_t>(bytes.size() * 1'000'000'000 / rate));
+  const auto members = members_.find(to);
+  if (members == members_.end()) return travel(from, {to}, bytes, free_at);
+  for (const Member& member : members->second) travel(from, {member.net->address_, to, member.number}, bytes, free_at);
+}
+
+// What happens to a datagram, or to one member's copy of it, on its way.
+void DatagramFabric::travel(const Address& from, const Target& to, Bytes bytes, Instant leaves) {
+  Random& random = world_.random();
   if (random.chance(link_.loss_chance)) {
     ++totals_.lost;
     return;
@@ -92,42 +100,68 @@ void DatagramFabric::send(const Address& from, const Address& to, Bytes bytes) {
   }
   if (random.chance(link_.duplicate_chance)) {
     ++totals_.duplicated;
-    fly(from, to, copy, free_at);
+    fly(from, to, copy, leaves);
   }
   if (random.chance(link_.corrupt_chance)) {
     ++totals_.corrupted;
     damage(copy);
   }
-  fly(from, to, std::move(copy), free_at);
+  fly(from, to, std::move(copy), leaves);
 }
 
-void DatagramFabric::fly(const Address& from, const Address& to, std::vector<std::byte> bytes, Instant leaves) {
+void DatagramFabric::fly(const Address& from, const Target& to, std::vector<std::byte> bytes, Instant leaves) {
   Random& random = world_.random();
   Instant arrives = after(leaves, random.between(link_.delay_min, link_.delay_max));
-  Instant& last = last_arrival_[{from.low, to.low}];
+  Instant& last = last_arrival_[{from.low, to.net.low}];
   last = arrives = std::max(arrives, last);
   if (random.chance(link_.reorder_chance)) {
     ++totals_.reordered;
     arrives = after(arrives, random.between(Duration(0), link_.reorder_delay_max));
   }
-  world_.at(arrives, [this, from, to, bytes = std::move(bytes)]() mutable {
-    if (is_cut(from.low, to.low)) {
-      ++totals_.cut;
-      return;
-    }
-    const auto found = nets_.find(to);
-    if (found == nets_.end()) return;  // nobody there; nobody says so
-    SimDatagramNet& net = *found->second;
-    if (net.inbox_bytes_ + bytes.size() > link_.receive_bytes) {
-      ++totals_.dropped;
-      return;
-    }
-    ++totals_.delivered;
-    world_.trace("datagram", to.low, bytes.size());
-    net.inbox_bytes_ += bytes.size();
-    net.inbox_.push_back({from, std::move(bytes)});
-    world_.wake(net.node_);
-  });
+  world_.at(arrives, [this, from, to, bytes = std::move(bytes)]() mutable { arrive(from, to, std::move(bytes)); });
+}
+
+// nullptr: nobody is there any more; nobody says so.
+SimDatagramNet* DatagramFabric::who_receives(const Target& to) const {
+  if (to.group == Address{}) {
+    const auto found = nets_.find(to.net);
+    return found == nets_.end() ? nullptr : found->second;
+  }
+  const auto members = members_.find(to.group);
+  if (members == members_.end()) return nullptr;
+  const auto is_it = [&](const Member& member) { return member.net->address_ == to.net && member.number == to.member; };
+  const auto found = std::ranges::find_if(members->second, is_it);
+  return found == members->second.end() ? nullptr : found->net;
+}
+
+void DatagramFabric::arrive(const Address& from, const Target& to, std::vector<std::byte> bytes) {
+  if (is_cut(from.low, to.net.low)) {
+    ++totals_.cut;
+    return;
+  }
+  SimDatagramNet* net = who_receives(to);
+  if (net == nullptr) return;
+  if (net->inbox_bytes_ + bytes.size() > link_.receive_bytes) {
+    ++totals_.dropped;
+    return;
+  }
+  ++totals_.delivered;
+  world_.trace("datagram", to.net.low, bytes.size());
+  net->inbox_bytes_ += bytes.size();
+  net->inbox_.push_back({from, std::move(bytes), to.group == Address{} ? std::nullopt : std::optional(to.member)});
+  world_.wake(net->node_);
+}
+
+Address DatagramFabric::group_of(const std::string& name, uint16_t port) {
+  const auto found = std::ranges::find(group_names_, name);
+  const auto index = static_cast<uint64_t>(found - group_names_.begin()) + 1;
+  if (found == group_names_.end()) group_names_.push_back(name);
+  Address group;
+  group.high = 1;
+  group.low = index;
+  group.port = port;
+  members_.try_emplace(group);
+  return group;
 }
 
 // --- One process's place in it ---
@@ -152,6 +186,9 @@ SimDatagramNet::~SimDatagramNet() {
 void SimDatagramNet::on_crash() {
   dead_ = true;
   std::erase_if(fabric_.nets_, [this](const auto& entry) { return entry.second == this; });
+  for (auto& [group, members] : fabric_.members_) {
+    std::erase_if(members, [this](const DatagramFabric::Member& member) { return member.net == this; });
+  }
   inbox_.clear();
   inbox_bytes_ = 0;
 }
@@ -174,7 +211,7 @@ void SimDatagramNet::turn(Instant now) {
 std::string SimDatagramNet::uri() const { return fmt::format("sim-datagram://{}:{}", name_, address_.port); }
 
 Result<uint64_t> SimDatagramNet::resolve(std::string_view uri) {
-  const std::optional<Target> target = parse(uri);
+  const std::optional<Name> target = parse(uri);
   if (!target) return fail(ErrorKind::usage, fmt::format("not a sim-datagram://NODE:PORT address: {}", uri));
   Answer answer;
   answer.query = ++queries_;
@@ -189,7 +226,33 @@ Result<uint64_t> SimDatagramNet::resolve(std::string_view uri) {
   return answer.query;
 }
 
+Result<datagram::Group> SimDatagramNet::group(std::string_view uri) {
+  const std::optional<Name> name = parse(uri);
+  if (!name || !name->address.starts_with(group_prefix))
+    return fail(ErrorKind::usage, fmt::format("not a sim-datagram://group.NAME:PORT address: {}", uri));
+  return datagram::Group{fabric_.group_of(name->address, name->port), fabric_.link_.datagram_bytes};
+}
+
+Result<datagram::Group> SimDatagramNet::join_group(std::string_view uri, uint32_t member) {
+  Result<datagram::Group> joined = group(uri);
+  if (joined && !dead_) fabric_.members_[joined->address].push_back({this, member});
+  return joined;
+}
+
+void SimDatagramNet::leave_group(uint32_t member) {
+  for (auto& [group, members] : fabric_.members_) {
+    std::erase_if(members, [&](const DatagramFabric::Member& one) { return one.net == this && one.number == member; });
+  }
+  // What its socket still held is gone with it.
+  std::erase_if(inbox_, [&](const Kept& kept) {
+    if (kept.member != member) return false;
+    inbox_bytes_ -= kept.bytes.size();
+    return true;
+  });
+}
+
 std::string SimDatagramNet::host_of(const Address& address) const {
+  if (address.high == 1) return address.low <= fabric_.group_names_.size() ? fabric_.group_names_[address.low - 1] : std::string();
   const uint64_t place = address.low - 1;
   return place < fabric_.places_.size() ? fabric_.places_[static_cast<size_t>(place)].address : std::string();
 }
@@ -259,6 +322,8 @@ void SimDatagramNet::tell_arrived(datagram::DatagramEvents& events, size_t count
     inbox_bytes_ -= arrived.back().bytes.size();
     batch.push_back({arrived.back().peer, arrived.back().bytes});
   }
+  const std::optional<uint32_t> member = arrived.front().member;
+  if (member) return events.received_of_group(*member, batch);
   events.received(batch);
 }
 
@@ -272,6 +337,9 @@ void SimDatagramNet::poll(Instant /*now*/, datagram::DatagramEvents& events) {
   }
   for (size_t told = 0; told < datagrams_in_poll_max && !inbox_.empty();) {
     size_t count = std::min({inbox_.size(), batch_datagrams_max, datagrams_in_poll_max - told});
+    const auto other = [this](const Kept& kept) { return kept.member != inbox_.front().member; };
+    const auto end = inbox_.begin() + static_cast<std::ptrdiff_t>(count);
+    count = static_cast<size_t>(std::find_if(inbox_.begin(), end, other) - inbox_.begin());  // a batch is of one socket
     const double partial = fabric_.link_.partial_chance;
     if (partial > 0 && fabric_.world_.random().chance(partial)) {
       count = 1 + static_cast<size_t>(fabric_.world_.random().below(count));

@@ -6,12 +6,15 @@
 // socket buffer, is full. A send may find the host's own buffers full (again, and later writable). A batch may be taken in part,
 // one of it may be refused for good, and what came is told in batches of any length. Cuts: an address, or one direction between two
 // (a half-open link). A crashed node's datagrams go nowhere. Nobody is told of any of it, as with UDP without ICMP. The nets of one
-// address share its way out. Ownership: the DatagramFabric outlives its nets; the World outlives the fabric.
+// address share its way out. A datagram to a group (multicast: `sim-datagram://group.NAME:PORT`) leaves its sender once, and
+// what happens on the way happens to each member's copy by itself, so some members miss it. Ownership: the DatagramFabric outlives
+// its nets; the World outlives the fabric.
 #pragma once
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -67,7 +70,7 @@ class DatagramFabric {
   void join_way(const std::string& from, const std::string& to) { ways_cut_.erase({from, to}); }
   // Somebody sends in another's name.
   void forge(const datagram::Address& from, const datagram::Address& to, Bytes bytes) {
-    fly(from, to, {bytes.begin(), bytes.end()}, world_.now());
+    fly(from, {to}, {bytes.begin(), bytes.end()}, world_.now());
   }
   [[nodiscard]] const DatagramTotals& totals() const { return totals_; }
 
@@ -79,15 +82,31 @@ class DatagramFabric {
     Instant way_out_free_at{};
   };
   void send(const datagram::Address& from, const datagram::Address& to, Bytes bytes);
-  void fly(const datagram::Address& from, const datagram::Address& to, std::vector<std::byte> bytes, Instant leaves);
+  // Where a datagram goes: a net, or one member of a group there.
+  struct Target {
+    datagram::Address net;
+    datagram::Address group{};  // none: the net itself
+    uint32_t member = 0;
+  };
+  struct Member {
+    SimDatagramNet* net = nullptr;
+    uint32_t number = 0;
+  };
+  void fly(const datagram::Address& from, const Target& to, std::vector<std::byte> bytes, Instant leaves);
+  void travel(const datagram::Address& from, const Target& to, Bytes bytes, Instant leaves);
+  void arrive(const datagram::Address& from, const Target& to, std::vector<std::byte> bytes);
+  [[nodiscard]] SimDatagramNet* who_receives(const Target& to) const;
+  [[nodiscard]] datagram::Address group_of(const std::string& name, uint16_t port);
   void damage(std::vector<std::byte>& bytes);
   [[nodiscard]] bool is_cut(uint64_t from, uint64_t to) const;
   [[nodiscard]] uint64_t place_of(const std::string& address, NodeId node);
 
   World& world_;
   DatagramLinkOptions link_;
-  std::vector<Place> places_;                          // Address::low is an index of it, plus one
-  std::map<datagram::Address, SimDatagramNet*> nets_;  // who listens where
+  std::vector<Place> places_;                                 // Address::low is an index of it, plus one
+  std::map<datagram::Address, SimDatagramNet*> nets_;         // who listens where
+  std::vector<std::string> group_names_;                      // Address::low is an index of it, plus one; Address::high is 1
+  std::map<datagram::Address, std::vector<Member>> members_;  // of each group, in the order in which they joined
   std::function<bool(const std::string&, std::vector<std::byte>&)> change_;
   std::set<std::string> cuts_;
   std::set<std::pair<std::string, std::string>> ways_cut_;
@@ -110,6 +129,10 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
   [[nodiscard]] std::string host_of(const datagram::Address& address) const override;
   [[nodiscard]] datagram::Sent send(std::span<const datagram::Datagram> batch) override;
   void send_last(std::span<const datagram::Datagram> batch) override;
+  [[nodiscard]] bool has_groups() const override { return true; }
+  [[nodiscard]] Result<datagram::Group> group(std::string_view uri) override;
+  [[nodiscard]] Result<datagram::Group> join_group(std::string_view uri, uint32_t member) override;
+  void leave_group(uint32_t member) override;
   void poll(Instant now, datagram::DatagramEvents& events) override;
   void set_deadline(Instant at) override { deadline_ = at; }
   [[nodiscard]] int os_handle() const override { return -1; }
@@ -129,6 +152,7 @@ class SimDatagramNet final : public datagram::DatagramNet, public NodePart, publ
   struct Kept {  // one that came, or waits to leave
     datagram::Address peer;
     std::vector<std::byte> bytes;
+    std::optional<uint32_t> member = std::nullopt;  // of the group to which it came
   };
   struct Answer {
     uint64_t query = 0;
