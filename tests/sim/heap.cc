@@ -62,14 +62,20 @@ void give_back(void* memory) {
 
 }  // namespace
 
-// The array and the nothrow forms of the library call these.
+// The array and the nothrow forms of the library call these. Those of AddressSanitizer do not, so the ones that are used stand
+// here.
 void* operator new(size_t size) { return counted(std::malloc(size == 0 ? 1 : size)); }
+void* operator new[](size_t size) { return ::operator new(size); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return ::operator new(size); }
+void* operator new[](size_t size, const std::nothrow_t&) noexcept { return ::operator new(size); }
 void* operator new(size_t size, std::align_val_t alignment) {
   const auto align = static_cast<size_t>(alignment);
   return counted(std::aligned_alloc(align, (size + align - 1) / align * align));
 }
 void operator delete(void* memory) noexcept { give_back(memory); }
 void operator delete(void* memory, size_t) noexcept { give_back(memory); }
+void operator delete[](void* memory) noexcept { give_back(memory); }
+void operator delete[](void* memory, size_t) noexcept { give_back(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { give_back(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { give_back(memory); }
 

@@ -127,6 +127,7 @@ class Engine {
   [[nodiscard]] Counters& counters() const { return counters_; }
   [[nodiscard]] Instant timers() const { return deadlines_.earliest(); }
   [[nodiscard]] const ReadyList& ready() const { return ready_; }
+  [[nodiscard]] uint64_t visits() const { return visits_; }  // of connections that turns looked at, so far
 
   // What a driver tells.
   [[nodiscard]] C* admit(State state);                              // a new connection; nullptr: connections_max
@@ -181,6 +182,7 @@ class Engine {
   ReadyList ready_;
   DeadlineHeap deadlines_;
   Instant now_{};
+  uint64_t visits_ = 0;
   bool in_turn_ = false;
   bool woken_ = false;  // the OS handle tells already that a turn has something to do
 };

@@ -322,6 +322,7 @@ Instant Engine<D, C>::next_deadline() const {
 
 template <typename D, typename C>
 void Engine<D, C>::serve(C& c) {
+  ++visits_;
   if (c.state == State::gone) return;
   if (std::exchange(c.cancelled, false)) return part(c, Parting::Kind::gave_up, Status::cancelled, "cancelled");
   if (c.left) leave(c);
@@ -467,6 +468,7 @@ void Engine<D, C>::schedule(C& c) {
 template <typename D, typename C>
 void Engine<D, C>::run_timers() {
   while (deadlines_.earliest() <= now_) {
+    ++visits_;
     C& c = *connections_.at(deadlines_.earliest_slot());
     if (deadline_of(c) <= now_) on_timer(c);
     if (c.state == State::gone) continue;

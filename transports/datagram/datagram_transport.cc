@@ -53,5 +53,6 @@ Instant DatagramTransport::next_deadline() const { return driver_->engine().next
 int DatagramTransport::os_handle() const { return driver_->net().os_handle(); }
 void DatagramTransport::arm(Instant when) { driver_->net().set_deadline(std::min(when, driver_->engine().next_deadline())); }
 size_t DatagramTransport::held_bytes() const { return driver_->held_bytes(); }
+uint64_t DatagramTransport::visits() const { return driver_->engine().visits(); }
 
 }  // namespace ccixfer::datagram

@@ -55,6 +55,7 @@ class DatagramTransport final : public ports::Transport {
   void arm(Instant when) override;
 
   [[nodiscard]] size_t held_bytes() const;  // messages that came before their turn, of all connections: at most held_bytes_max
+  [[nodiscard]] uint64_t visits() const;    // of connections that turns looked at, so far: idle ones cost none
 
  private:
   std::unique_ptr<Driver> driver_;

@@ -65,6 +65,7 @@ void PacketWriter::transmit(Connection& c) {
     if (may && c.probe_credit > 0) --c.probe_credit;
     if (!build(c, may) && !wants_to_send(c)) return;  // withdrawn memory leaves an answer instead
   }
+  engine_.touch(c);  // the network has no room: when it has, nobody looks for those that waited
 }
 
 wire::Writer PacketWriter::begin(const Connection& c) {
