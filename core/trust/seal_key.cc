@@ -34,17 +34,25 @@ const uint8_t* raw(Bytes bytes) { return reinterpret_cast<const uint8_t*>(bytes.
 }  // namespace
 
 struct SealKey::Impl {
-  CipherCtxPtr context{EVP_CIPHER_CTX_new()};
+  void make_context() {
+    const CleanErrors clean;
+    context.reset(EVP_CIPHER_CTX_new());
+    CHECK(EVP_CipherInit_ex2(context.get(), algorithm(cipher), key.bytes().data(), nullptr, use == Use::seal ? 1 : 0, nullptr) ==
+          1);
+    CHECK(static_cast<size_t>(EVP_CIPHER_CTX_get_iv_length(context.get())) == nonce_bytes);
+  }
+  CipherCtxPtr context;  // nullptr: it rests
+  Secret key;
+  Cipher cipher = Cipher::aes_256_gcm;
   Use use = Use::seal;
   bool begun = false;
 };
 
 SealKey::SealKey(Cipher cipher, const Secret& key, Use use) : impl_(std::make_unique<Impl>()) {
-  const CleanErrors clean;
+  impl_->key = key;
+  impl_->cipher = cipher;
   impl_->use = use;
-  CHECK(EVP_CipherInit_ex2(impl_->context.get(), algorithm(cipher), key.bytes().data(), nullptr, use == Use::seal ? 1 : 0,
-                           nullptr) == 1);
-  CHECK(static_cast<size_t>(EVP_CIPHER_CTX_get_iv_length(impl_->context.get())) == nonce_bytes);
+  impl_->make_context();
 }
 
 SealKey::SealKey(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -55,13 +63,23 @@ SealKey& SealKey::operator=(SealKey&&) noexcept = default;
 SealKey SealKey::copy() const {
   const CleanErrors clean;
   CHECK(!impl_->begun);
+  if (impl_->context == nullptr) return {impl_->cipher, impl_->key, impl_->use};
   auto copied = std::make_unique<Impl>();
+  copied->key = impl_->key;
+  copied->cipher = impl_->cipher;
   copied->use = impl_->use;
+  copied->context.reset(EVP_CIPHER_CTX_new());
   CHECK(EVP_CIPHER_CTX_copy(copied->context.get(), impl_->context.get()) == 1);
   return SealKey(std::move(copied));
 }
 
+void SealKey::rest() {
+  CHECK(!impl_->begun);
+  impl_->context.reset();
+}
+
 void SealKey::begin(uint64_t number, Bytes associated) {
+  if (impl_->context == nullptr) impl_->make_context();
   std::array<std::byte, nonce_bytes> nonce{};  // 4 zeros, then the number
   wire::store_little(nonce.data() + nonce_bytes - sizeof number, number);
   EVP_CIPHER_CTX* context = impl_->context.get();

@@ -27,6 +27,8 @@ class SealKey {
   SealKey(SealKey&&) noexcept;
   SealKey& operator=(SealKey&&) noexcept;
   [[nodiscard]] SealKey copy() const;
+  // Gives back what OpenSSL has made of the key, some 1.3 KB; the next use makes it again. Not between begin() and finish().
+  void rest();
 
   // In pieces: begin, any number of update (in place), then finish. What update() decrypted counts only when finish() says so.
   void begin(uint64_t number, Bytes associated);

@@ -143,6 +143,26 @@ TEST_CASE("seal_key__a_copy__seals_the_same_and_both_go_on_alone") {
   }
 }
 
+TEST_CASE("seal_key__after_a_rest__it_is_the_same_key") {
+  for (const Cipher cipher : ciphers) {
+    SealKey key(cipher, counting(), Use::seal), rested(cipher, counting(), Use::seal), open(cipher, counting(), Use::open);
+    const std::vector<std::byte> plain = vector_of("before and after");
+    std::vector<std::byte> text = plain, again = plain, copied = plain;
+    const Tag tag = key.seal(4, as_bytes("x"), text);
+    rested.rest();
+    CHECK(rested.copy().seal(4, as_bytes("x"), copied) == tag);
+    CHECK(rested.seal(4, as_bytes("x"), again) == tag);
+    CHECK(again == text);
+    CHECK(copied == text);
+    open.rest();
+    open.rest();
+    CHECK(open.open(4, as_bytes("x"), text, tag));
+    CHECK(text == plain);
+    open.rest();
+    CHECK_FALSE(open.open(5, as_bytes("x"), again, tag));
+  }
+}
+
 TEST_CASE("seal_key__begun_and_left__begins_again_cleanly") {
   for (const Cipher cipher : ciphers) {
     SealKey key(cipher, counting(), Use::seal), clean(cipher, counting(), Use::seal);
