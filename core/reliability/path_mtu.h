@@ -34,6 +34,14 @@ class PathMtu {
   PathMtu(uint32_t base_bytes, uint32_t most_bytes)
       : base_(base_bytes), most_(most_bytes), good_(base_bytes), bad_(most_bytes + 1) {}
 
+  // One that goes on where another one was, which found `good_bytes` and began to search again at `raise_at`.
+  void go_on(uint32_t good_bytes, Instant raise_at) {
+    good_ = good_bytes;
+    raise_at_ = raise_at;
+    phase_ = raise_at == never ? (good_ > base_ ? Phase::searching : Phase::base) : Phase::complete;
+  }
+  [[nodiscard]] Instant raise_at() const { return phase_ == Phase::complete ? raise_at_ : never; }
+
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] uint32_t base_bytes() const { return base_; }
   [[nodiscard]] uint32_t packet_bytes() const { return good_; }

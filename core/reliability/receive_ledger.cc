@@ -32,7 +32,7 @@ void ReceiveLedger::forget(size_t count) {
 
 void ReceiveLedger::received(uint64_t number, bool eliciting, Instant now) {
   CHECK(look(number) == Verdict::fresh);
-  const bool in_order = ranges_.empty() ? number == 0 : number == ranges_.back().last + 1;
+  const bool in_order = number == next_newest();
   const bool newest = is_newest(number);
   const size_t at = ranges_below(number, steps_);
   const auto next = ranges_.begin() + static_cast<std::ptrdiff_t>(at);

@@ -21,9 +21,14 @@ class ReceiveLedger {
 
   enum class Verdict : uint8_t { fresh, duplicate, too_old };
   [[nodiscard]] Verdict look(uint64_t number) const;
-  [[nodiscard]] bool is_newest(uint64_t number) const { return ranges_.empty() || number > ranges_.back().last; }
+  [[nodiscard]] bool is_newest(uint64_t number) const { return number >= next_newest(); }
   // Of a fresh one that was taken. `eliciting`: it asks for an ack.
   void received(uint64_t number, bool eliciting, Instant now);
+
+  // Above all that came. Another ledger that goes on there takes nothing below for fresh: who has waited that long on its way
+  // counts as lost.
+  [[nodiscard]] uint64_t next_newest() const { return ranges_.empty() ? floor_ : ranges_.back().last + 1; }
+  void go_on(uint64_t next_newest) { floor_ = next_newest; }  // of a new one
 
   [[nodiscard]] bool anything() const { return !ranges_.empty(); }
   [[nodiscard]] bool ack_wanted() const { return eliciting_ > 0; }  // worth taking along

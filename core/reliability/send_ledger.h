@@ -56,6 +56,8 @@ class SendLedger {
   };
 
   [[nodiscard]] uint64_t next_number() const { return next_; }
+  // Where another ledger of the same connection was, with nothing in flight. Of a new one.
+  void go_on(uint64_t next_number) { next_ = next_number; }
   // Takes the next number. Not eliciting: nothing is remembered of it.
   uint64_t sent(Instant now, uint32_t bytes, bool eliciting, bool limited, std::vector<Carried> carried);
   // false: it acknowledges what was never sent.

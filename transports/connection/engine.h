@@ -9,6 +9,7 @@
 //   C::messages   in_queue, window, peer_leaving, push, issued, ended, stamp, deadline, timer, fail_all, empty
 //   C::rma        full, issued, fence_before, push, announced, fail_all, empty
 //   C::fenced     FencedMessages<C::Message>
+//                 these three may stand apart, and only while something is in flight: work.h
 //
 //   Result<uint64_t> D::dial(uri)             asks the network for a way to `uri`; the answer names it
 //   void D::dialling(C&, uint64_t name)       the connection of that dial
@@ -20,7 +21,7 @@
 //   void D::serve(C&)                         one connection's part of a turn: receive and send, in bounded time
 //   void D::stop_receiving(C&)                our application left: what comes is answered `disconnected`
 //   void D::operations_end(C&)                its operations are about to end: nothing of the core's memory is touched any more
-//   Instant D::deadline(const C&)             of the driver's own timers
+//   Instant D::deadline(const C&)             of the driver's own timers, if anything is in flight
 //   void D::on_timer(C&)                      one of those, or the time of a message, has come
 //   void D::probe(C&)                         the peer's silence asks for a frame that it must answer
 //   void D::released(C&)                      it is gone: the network may forget it

@@ -6,6 +6,7 @@
 #include "core/base/invariant.h"
 #include "core/base/log.h"
 #include "transports/connection/engine.h"
+#include "transports/connection/work.h"
 
 namespace ccixfer::connection {
 
@@ -113,7 +114,8 @@ void Engine<D, C>::abort(ports::ConnectionId id) {
 template <typename D, typename C>
 Status Engine<D, C>::why_not(const C* c) {
   if (c == nullptr) return Status::not_found;
-  if (c->left || c->state == State::closing || c->messages.peer_leaving()) return Status::disconnected;
+  if (c->left || c->state == State::closing) return Status::disconnected;
+  if (const auto* work = work_if_any(*c); work != nullptr && work->messages.peer_leaving()) return Status::disconnected;
   return c->state == State::open || c->state == State::accepting ? Status::success : Status::not_found;
 }
 
@@ -124,12 +126,13 @@ Status Engine<D, C>::send(ports::ConnectionId id, std::span<const Bytes> parts, 
   size_t size = 0;
   for (const Bytes part : parts) size += part.size();
   if (size > c->max_send_bytes) return Status::message_size;
-  if (c->messages.in_queue() + c->fenced.size() >= c->messages.window()) return Status::no_buffers;
-  if (c->fenced.empty() && !c->rma.fence_before(c->rma.issued())) {
-    c->messages.push({false, token}, driver_.copy_message(parts), c->send_timeout);
+  auto& work = work_of(*c);
+  if (work.messages.in_queue() + work.fenced.size() >= work.messages.window()) return Status::no_buffers;
+  if (work.fenced.empty() && !work.rma.fence_before(work.rma.issued())) {
+    work.messages.push({false, token}, driver_.copy_message(parts), c->send_timeout);
     driver_.message_pushed(*c);
   } else {  // what the fence waits for wakes us
-    c->fenced.push(token, driver_.copy_message(parts), c->send_timeout, c->rma.issued());
+    work.fenced.push(token, driver_.copy_message(parts), c->send_timeout, work.rma.issued());
   }
   return Status::success;
 }
@@ -140,8 +143,9 @@ Status Engine<D, C>::rma(ports::ConnectionId id, const ports::RmaRequest& reques
   if (const Status status = why_not(c); status != Status::success) return status;
   if ((request.write ? request.source.size() : request.destination.size()) == 0 || c->is_unreliable()) return Status::invalid;
   if (request.has_completion_message && request.completion_message.size() > c->max_send_bytes) return Status::message_size;
-  if (c->rma.full()) return Status::no_buffers;
-  c->rma.push(request, token, c->messages.issued() + c->fenced.size());
+  auto& work = work_of(*c);
+  if (work.rma.full()) return Status::no_buffers;
+  work.rma.push(request, token, work.messages.issued() + work.fenced.size());
   touch_from_above(*c);
   return Status::success;
 }
@@ -346,18 +350,19 @@ void Engine<D, C>::leave(C& c) {
 
 template <typename D, typename C>
 void Engine<D, C>::release_fenced(C& c) {
-  if (c.fenced.empty()) return;
-  c.fenced.release([&c](uint64_t operations) { return !c.rma.fence_before(operations); },
-                   [&c](uint64_t token, typename C::Message message, Duration timeout) {
-                     c.messages.push({false, token}, std::move(message), timeout);
-                   });
+  auto& work = work_of(c);
+  if (work.fenced.empty()) return;
+  work.fenced.release([&work](uint64_t operations) { return !work.rma.fence_before(operations); },
+                      [&work](uint64_t token, typename C::Message message, Duration timeout) {
+                        work.messages.push({false, token}, std::move(message), timeout);
+                      });
 }
 
 template <typename D, typename C>
 void Engine<D, C>::message_ended(C& c, const reliability::MessageOwner& owner, Status status) {
   if (!owner.rma) return operation_ended(c, owner.token, status);
-  c.rma.announced(static_cast<uint32_t>(owner.token), status,
-                  [&](uint64_t token, ports::OperationResult ending) { operation_ended(c, token, ending); });
+  work_of(c).rma.announced(static_cast<uint32_t>(owner.token), status,
+                           [&](uint64_t token, ports::OperationResult ending) { operation_ended(c, token, ending); });
 }
 
 // ---- How a connection ends.
@@ -365,10 +370,12 @@ void Engine<D, C>::message_ended(C& c, const reliability::MessageOwner& owner, S
 // Everything in flight ends, in the order of issue: messages, then RMAs; nothing of the core's memory is touched afterwards.
 template <typename D, typename C>
 void Engine<D, C>::fail_operations(C& c, Status status) {
+  if (work_if_any(c) == nullptr) return;
   driver_.operations_end(c);
-  c.messages.fail_all(status, [&](const reliability::MessageOwner& owner, Status end) { message_ended(c, owner, end); });
-  c.rma.fail_all(status, [&](uint64_t token, ports::OperationResult ending) { operation_ended(c, token, ending); });
-  c.fenced.fail_all([&](uint64_t token) { operation_ended(c, token, status); });
+  auto& work = work_of(c);
+  work.messages.fail_all(status, [&](const reliability::MessageOwner& owner, Status end) { message_ended(c, owner, end); });
+  work.rma.fail_all(status, [&](uint64_t token, ports::OperationResult ending) { operation_ended(c, token, ending); });
+  work.fenced.fail_all([&](uint64_t token) { operation_ended(c, token, status); });
 }
 
 template <typename D, typename C>
@@ -454,7 +461,9 @@ Instant Engine<D, C>::keepalive_deadline(const C& c) {
 
 template <typename D, typename C>
 Instant Engine<D, C>::deadline_of(const C& c) const {
-  return std::min({c.step.deadline(), c.messages.deadline(), keepalive_deadline(c), driver_.deadline(c)});
+  const auto* work = work_if_any(c);
+  const Instant in_flight = work == nullptr ? never : std::min(work->messages.deadline(), driver_.deadline(c));
+  return std::min({c.step.deadline(), keepalive_deadline(c), in_flight});
 }
 
 // A deadline that moves away leaves its entry where it is: it is looked at again when the entry is due.
@@ -482,13 +491,14 @@ void Engine<D, C>::run_timers() {
 template <typename D, typename C>
 void Engine<D, C>::on_timer(C& c) {
   if (c.step.deadline() <= now_) return on_step_timeout(c);
-  if (driver_.deadline(c) <= now_) {
+  if (work_if_any(c) != nullptr && driver_.deadline(c) <= now_) {
     driver_.on_timer(c);
     if (c.state == State::gone) return;
     touch(c);
   }
-  if (c.messages.deadline() <= now_) {
-    c.messages.timer(now_, [&](const reliability::MessageOwner& owner, Status status) { message_ended(c, owner, status); });
+  if (const auto* work = work_if_any(c); work != nullptr && work->messages.deadline() <= now_) {
+    work_of(c).messages.timer(now_,
+                              [&](const reliability::MessageOwner& owner, Status status) { message_ended(c, owner, status); });
     touch(c);
   }
   if (keepalive_deadline(c) <= now_) on_keepalive_timer(c);

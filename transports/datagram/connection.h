@@ -1,115 +1,76 @@
-// What the datagram transport knows of one connection, beside what every transport does.
+// What the datagram transport knows of one connection, beside what every transport does: what it keeps while nothing is under way
+// stands here, and the rest in work.h. Thousands of connections are idle, so each member counts.
 #pragma once
-#include <array>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "core/base/ring_buffer.h"
-#include "core/ports/transport.h"
-#include "core/reliability/congestion.h"
-#include "core/reliability/pacer.h"
-#include "core/reliability/path_mtu.h"
-#include "core/reliability/receive_ledger.h"
-#include "core/reliability/send_ledger.h"
+#include "core/reliability/rtt.h"
 #include "transports/connection/connection.h"
-#include "transports/connection/fenced_messages.h"
 #include "transports/datagram/datagram_net.h"
-#include "transports/datagram/hints.h"
-#include "transports/datagram/messages.h"
-#include "transports/datagram/path_check.h"
-#include "transports/datagram/rma_in.h"
-#include "transports/datagram/rma_out.h"
 #include "transports/datagram/secured.h"
+#include "transports/datagram/work.h"
 
 namespace ccixfer::datagram {
 
 using connection::State;
 
-// What a packet carried: the kinds of reliability::Carried.
-enum class Carries : uint8_t {
-  ack,  // b: the largest number told
-  hello_reply,
-  accept,
-  end_notice,
-  message,       // a: flight, b: sequence, c: part
-  message_ack,   // b: version
-  write_chunk,   // a: part, b: operation, c: index
-  read_request,  // b: operation
-  read_chunk,    // a: part, b: operation, c: index
-  rma_end,       // b: operation
-  mailbox_hint,  // b: mailbox, c: epoch
-  greeting,
-  path_probe,  // and nothing else
+// What all connections of a transport have in common.
+struct Terms {
+  reliability::Congestion congestion = reliability::Congestion::new_reno;
+  size_t held_bytes = 0;  // of messages that came before their turn, of all connections
+  Instant now{};          // of this turn
 };
 
-struct Dialling {
-  uint64_t query = 0;  // the network looks the name up; 0: no more
-  std::optional<Cookie> cookie;
-  std::array<Instant, hello_attempts_remembered> hello_at{};
-  Instant next_hello = never;
-  Duration hello_pause = hello_pause_first;
-  Instant silence_ends = never;  // nobody answered by then
-};
-
-// What is told to the peer at the end.
-struct Farewell {
-  bool is_reject = false;
-  Status status = Status::disconnected;
-  std::string reason;
-};
-
-// It is one struct because it is one entry of the engine's table: it owns the machines of a connection, which do not know one
-// another, and a packet carries something of each.
 struct Connection final : connection::Connection {
-  using Message = std::vector<std::byte>;
+  using Message = Work::Message;
 
   // The two ends.
   Address address;  // of the peer; it may change
   uint64_t local_key = 0;
+  uint64_t remote_key = 0;
   uint32_t remote_index = 0;
   uint32_t attempt = 0;  // dialler: hellos sent; acceptor: the one that it answers
-  uint64_t remote_key = 0;
 
-  // Handshake.
-  std::unique_ptr<Dialling> dialling;  // of a dial that nobody has answered
-  std::unique_ptr<Secured> secured;    // its ends prove who they are
-  std::unique_ptr<PathCheck> check;    // whether the peer is elsewhere; nullptr nearly always
+  std::unique_ptr<Secured> secured;  // its ends prove who they are
 
-  // Packets, small as each connection has them.
-  uint16_t datagram_bytes = 0;    // the longest, on which both ends agreed
-  uint16_t packet_bytes = 0;      // the longest that content may have now
-  uint8_t probe_credit = 0;       // datagrams that go out whatever the window
-  bool greeting_due : 1 = false;  // what is to go out: this, and what follows
-  bool hello_reply_due : 1 = false;
-  bool accept_due : 1 = false;
-  bool ping_due : 1 = false;
-  bool short_probe_due : 1 = false;  // a packet that any path carries, whatever the window
-  bool end_notice_due : 1 = false;
-  bool bulk_first : 1 = false;  // whose turn it is in the next packet: RMA's, or the messages'
-  bool served_first : 1 = false;
-  std::unique_ptr<reliability::PathMtu> path;  // where it is to be found out how long that is
-  reliability::SendLedger sent;
-  reliability::ReceiveLedger received;
+  // On what both ends agreed.
+  uint32_t rmas_max = 0;
+  uint16_t sends_max = 0;
+  uint16_t datagram_bytes = 0;  // the longest
+
+  // The path.
+  uint16_t packet_bytes = 0;   // the longest that content may have now
+  bool searches_path = false;  // it is to be found out how long that is
   reliability::RttEstimator rtt;
-  std::unique_ptr<reliability::CongestionControl> congestion;
-  reliability::Pacer pacer{0, 0};
-  Instant pace_at = never;
 
-  std::unique_ptr<Farewell> farewell;  // once the end is to be told
+  Terms* terms = nullptr;
 
-  OutMessages messages;
-  connection::FencedMessages<Message> fenced;
-  InMessages incoming;
-  RmaOut rma;
-  RmaIn served;
-  std::unique_ptr<HintsOut> hints;  // from the first one on
-  std::unique_ptr<HintsIn> peer_hints;
+  // It is made if there is none, and then goes on where it was.
+  [[nodiscard]] Work& work() {
+    if (work_ == nullptr) wake();
+    return *work_;
+  }
+  [[nodiscard]] bool has_work() const { return work_ != nullptr; }
+  [[nodiscard]] const Work* work_if_any() const { return work_.get(); }
+  // Nothing is under way, and nothing is about to end.
+  [[nodiscard]] bool may_rest() const;
+  void rest();  // may_rest() only
+
+  // The machines for messages and RMA, once both ends have agreed.
+  void open_machines();
+  // Congestion control and pace, of a path of which nothing but the round trip is known.
+  void begin_sending();
 
   // What goes out is sealed, and what comes must be.
   [[nodiscard]] bool is_sealed() const { return secured != nullptr && secured->has_keys(); }
   // The peer has named its end, and understands what frames say.
   [[nodiscard]] bool can_be_told() const { return remote_key != 0 && (secured == nullptr || secured->has_keys()); }
+
+ private:
+  void wake();
+
+  Resting resting_;
+  std::unique_ptr<Work> work_;
 };
 
 }  // namespace ccixfer::datagram

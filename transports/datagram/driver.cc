@@ -39,15 +39,15 @@ Driver::Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net,
 
 Driver::~Driver() {
   engine_.for_each([this](Connection& c) {
-    if (engine_.is_bound()) c.served.abandon(engine_.target());
-    if (!c.can_be_told() || (c.state == State::lingering && c.farewell == nullptr)) return;
+    if (engine_.is_bound() && c.has_work()) c.work().served.abandon(engine_.target());
+    if (!c.can_be_told() || (c.state == State::lingering && c.work().farewell == nullptr)) return;
     if (c.state != State::lingering) {
       static_cast<void>(say_end(c, {connection::Parting::Kind::finished, Status::disconnected, ports::words_of_departure}));
       engine_.begin_lingering(c);
     }
     for (uint32_t i = 0; i < end_notices; ++i) {
       if (outbox_.is_full()) outbox_.flush_last();
-      c.end_notice_due = true;
+      c.work().end_notice_due = true;
       if (!writer_.build(c, true)) break;
     }
   });
@@ -57,8 +57,8 @@ Driver::~Driver() {
 void Driver::hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch) {
   Connection* c = engine_.find_open(id);
   if (c == nullptr) return;
-  if (c->hints == nullptr) c->hints = std::make_unique<HintsOut>();
-  c->hints->push(mailbox, epoch);
+  if (c->work().hints == nullptr) c->work().hints = std::make_unique<HintsOut>();
+  c->work().hints->push(mailbox, epoch);
   engine_.touch_from_above(*c);
 }
 
@@ -79,6 +79,7 @@ Duration Driver::round_trip(const Connection& c) {
 // ---- What the network tells.
 
 void Driver::poll(Instant now) {
+  handshake_.begin_turn(now);
   groups_.begin_turn();
   net_->poll(now, *this);
 }
@@ -125,25 +126,36 @@ void Driver::writable() { static_cast<void>(outbox_.unblock()); }
 // ---- One connection's part of a turn.
 
 void Driver::serve(Connection& c) {
-  c.rma.start(c.messages.ended());
+  if (!c.has_work() && c.state == State::open) return;
+  c.work().rma.start(c.work().messages.ended());
   engine_.release_fenced(c);
-  c.messages.stamp(engine_.now());
+  c.work().messages.stamp(engine_.now());
   writer_.transmit(c);
   if (c.state == State::closing) finish_closing(c);
+  rest_if_quiet(c);
+}
+
+void Driver::rest_if_quiet(Connection& c) {
+  Work& work = c.work();
+  work.rest_at = never;
+  if (!c.may_rest()) return;
+  const Instant at = after(work.used_at, rest_after);
+  if (at <= engine_.now()) return c.rest();
+  work.rest_at = at;
 }
 
 // All of ours is delivered: say goodbye.
 void Driver::finish_closing(Connection& c) {
-  if (!c.messages.empty() || !c.rma.empty() || !c.fenced.empty()) return;
+  if (!c.work().messages.empty() || !c.work().rma.empty() || !c.work().fenced.empty()) return;
   static_cast<void>(say_end(c, {connection::Parting::Kind::finished, Status::disconnected, "the peer disconnected"}));
   engine_.begin_lingering(c);
   writer_.transmit(c);
 }
 
 void Driver::stop_receiving(Connection& c) {
-  c.incoming.leave();
-  c.served.leave();
-  c.served.abandon(engine_.target());
+  c.work().incoming.leave();
+  c.work().served.leave();
+  c.work().served.abandon(engine_.target());
 }
 
 void Driver::end_turn() {
@@ -163,21 +175,23 @@ std::string_view Driver::protection(const Connection& c) {
 // ---- Timers.
 
 Instant Driver::deadline(const Connection& c) {
-  const Instant ack = c.state == State::lingering ? never : c.received.ack_deadline();
-  const Instant hello = c.dialling == nullptr ? never : std::min(c.dialling->next_hello, c.dialling->silence_ends);
+  const Work* work = c.work_if_any();
+  if (work == nullptr) return never;
+  const Instant ack = c.state == State::lingering ? never : work->received.ack_deadline();
+  const Instant hello = work->dialling == nullptr ? never : std::min(work->dialling->next_hello, work->dialling->silence_ends);
   const Instant proof = c.secured == nullptr ? never : c.secured->resend_at();
-  return std::min({hello, ack, proof, Moves::deadline(c), c.pace_at, c.sent.deadline(c.rtt)});
+  return std::min({hello, ack, proof, Moves::deadline(c), work->pace_at, work->rest_at, work->sent.deadline(c.rtt)});
 }
 
 void Driver::on_timer(Connection& c) {
   const Instant now = engine_.now();
-  if (c.dialling != nullptr) {
-    if (c.dialling->silence_ends <= now) return engine_.lose(c, Status::unreachable, "nobody answers");
-    if (c.dialling->next_hello <= now) handshake_.send_hello(c);
+  if (c.work().dialling != nullptr) {
+    if (c.work().dialling->silence_ends <= now) return engine_.lose(c, Status::unreachable, "nobody answers");
+    if (c.work().dialling->next_hello <= now) handshake_.send_hello(c);
   }
   if (c.secured != nullptr && c.secured->resend_at() <= now && c.remote_key != 0) proof_.say_again(c);
   if (Moves::deadline(c) <= now) moves_.on_timer(c);
-  if (c.sent.deadline(c.rtt) <= now) outcomes_.silence(c);
+  if (c.work().sent.deadline(c.rtt) <= now) outcomes_.silence(c);
 }
 
 }  // namespace ccixfer::datagram

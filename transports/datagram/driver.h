@@ -37,15 +37,15 @@ class Driver final : public DatagramEvents {
   void dialling(Connection& c, uint64_t query) { handshake_.dialling(c, query); }
   [[nodiscard]] static std::vector<std::byte> copy_message(std::span<const Bytes> parts);
   void message_pushed(Connection& c) { engine_.touch_from_above(c); }
-  static void say_accept(Connection& c) { c.accept_due = true; }
+  static void say_accept(Connection& c) { c.work().accept_due = true; }
   [[nodiscard]] static bool say_end(Connection& c, const connection::Parting& parting) { return Handshake::say_end(c, parting); }
   void poll(Instant now);
   void serve(Connection& c);
   void stop_receiving(Connection& c);
-  void operations_end(Connection& c) { c.served.abandon(engine_.target()); }
+  void operations_end(Connection& c) { c.work().served.abandon(engine_.target()); }
   [[nodiscard]] static Instant deadline(const Connection& c);
   void on_timer(Connection& c);
-  static void probe(Connection& c) { c.ping_due = true; }
+  static void probe(Connection& c) { c.work().ping_due = true; }
   void released(Connection& c) { handshake_.released(c); }
   static void pause_accepting(bool /*pause*/) {}  // a hello beyond the bound is told to come again
   void end_turn();
@@ -65,6 +65,7 @@ class Driver final : public DatagramEvents {
   void device_failed(std::string_view reason) override { engine_.sink().on_device_failed(reason); }
   void received_one(const Address& from, Bytes datagram);
   void finish_closing(Connection& c);
+  void rest_if_quiet(Connection& c);
 
   std::unique_ptr<DatagramNet> net_;
   const uint32_t datagram_bytes_;

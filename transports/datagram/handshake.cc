@@ -32,19 +32,15 @@ void Handshake::agree_on_packets(Connection& c, uint32_t their_datagram_bytes) {
 // Nothing is known of it: neither what it carries, nor how long it takes.
 void Handshake::begin_path(Connection& c) {
   begin_packet_length(c, net_.knows_path(c.address));
-  c.congestion = reliability::make_congestion_control(congestion_, c.packet_bytes, c.local_key);
-  c.pacer = reliability::Pacer(burst_datagrams_least * c.packet_bytes, burst_datagrams_most * c.packet_bytes);
+  c.begin_sending();
 }
 
 void Handshake::agree(Connection& c, const wire::Offer& theirs) {
-  const bool is_sealed = c.secured != nullptr;
   const connection::Agreed agreed = engine_.agree(c, theirs);
-  c.max_send_bytes = std::min(c.max_send_bytes, message_bytes_max(c.datagram_bytes, is_sealed));
-  c.messages.open(agreed.sends_in_flight_max, c.attribute);
-  c.incoming.open(agreed.sends_in_flight_max, c.attribute, held_bytes_);
-  c.rma.open(agreed.rmas_in_flight_max, chunk_bytes_of(c.datagram_bytes, is_sealed));
-  c.served.open(agreed.rmas_in_flight_max, chunk_bytes_of(c.datagram_bytes, is_sealed), c.id.packed());
-  apply_packet_length(c);
+  c.max_send_bytes = std::min(c.max_send_bytes, message_bytes_max(c.datagram_bytes, c.secured != nullptr));
+  c.sends_max = static_cast<uint16_t>(agreed.sends_in_flight_max);
+  c.rmas_max = agreed.rmas_in_flight_max;
+  c.open_machines();
 }
 
 std::optional<wire::EndNotice> Handshake::objection_to(const Hello& hello) {
@@ -77,8 +73,9 @@ uint64_t Handshake::new_key() {
 
 void Handshake::dialling(Connection& c, uint64_t query) {
   c.local_key = new_key();
-  c.dialling = std::make_unique<Dialling>();
-  c.dialling->query = query;
+  c.terms = &terms_;
+  c.work().dialling = std::make_unique<Dialling>();
+  c.work().dialling->query = query;
   by_query_[query] = c.id.index;
 }
 
@@ -87,11 +84,11 @@ void Handshake::resolved(uint64_t query, Status status, const Address& address, 
   if (found == by_query_.end()) return;
   Connection& c = *engine_.at(found->second);
   by_query_.erase(found);
-  c.dialling->query = 0;
+  c.work().dialling->query = 0;
   if (status != Status::success) return engine_.lose(c, status, reason);
   c.address = address;
   engine_.hello_is_out(c);
-  c.dialling->silence_ends = after(engine_.now(), engine_.options().handshake_timeout);
+  c.work().dialling->silence_ends = after(engine_.now(), engine_.options().handshake_timeout);
   if (proof_.is_wanted() && !proof_.begin(c)) return;
   send_hello(c);
   engine_.touch(c);
@@ -108,15 +105,15 @@ void Handshake::send_hello(Connection& c) {
     hello.datagram_bytes = datagram_bytes_;
     hello.data = c.secured->unheard();
   }
-  hello.cookie = c.dialling->cookie;
+  hello.cookie = c.work().dialling->cookie;
   wire::Writer out = outbox_.begin({PacketKind::hello, packet_version, 0, c.id.index, c.local_key, 0});
   encode(out, hello);
   if (out.position() + packet_check_bytes < hello_bytes_min) out.zeros(hello_bytes_min - packet_check_bytes - out.position());
   end_packet(out);
   outbox_.put(c.address, out);
-  c.dialling->hello_at[hello.attempt % hello_attempts_remembered] = engine_.now();
-  c.dialling->next_hello = after(engine_.now(), c.dialling->hello_pause);
-  c.dialling->hello_pause = std::min(c.dialling->hello_pause * 2, hello_pause_max);
+  c.work().dialling->hello_at[hello.attempt % hello_attempts_remembered] = engine_.now();
+  c.work().dialling->next_hello = after(engine_.now(), c.work().dialling->hello_pause);
+  c.work().dialling->hello_pause = std::min(c.work().dialling->hello_pause * 2, hello_pause_max);
 }
 
 void Handshake::refuse(const Address& from, const PacketHeader& hello, Status status, std::string_view reason) {
@@ -137,11 +134,12 @@ void Handshake::retry(const Address& from, const PacketHeader& hello) {
 Connection& Handshake::admit(const Address& from, const PacketHeader& header, const Hello& hello, State state) {
   Connection& c = *engine_.admit(state);
   c.local_key = new_key();
+  c.terms = &terms_;
   c.address = from;
   c.remote_index = header.source;
   c.remote_key = header.key;
   c.attempt = hello.attempt;
-  hellos_.add({from, {header.source, header.key}});
+  hellos_.add(cookies_.name(from, header.source, header.key));
   agree_on_packets(c, hello.datagram_bytes);
   engine_.touch(c);
   return c;
@@ -151,7 +149,7 @@ void Handshake::requested(Connection& c, const Hello& hello) {
   c.role = hello.role;
   c.attribute = hello.attribute;
   agree(c, hello.offer);
-  c.hello_reply_due = true;
+  c.work().hello_reply_due = true;
   engine_.requested(c, hello.data);
 }
 
@@ -165,7 +163,7 @@ void Handshake::on_hello(const Address& from, const Packet& packet, size_t datag
   }
   const std::optional<Hello> hello = decode_hello(packet.body);
   if (!hello) return engine_.counters().add(Counter::hello_rejected);
-  if (hellos_.knows({from, {header.source, header.key}})) return;  // our reply comes again by itself
+  if (hellos_.knows(cookies_.name(from, header.source, header.key))) return;  // our reply comes again by itself
   const bool proven = hello->cookie && cookies_.holds(*hello->cookie, from, header.source, header.key, engine_.now());
   if (!proven || engine_.is_crowded() || !engine_.has_room()) return retry(from, header);
   if (hello->secured && !proof_.is_wanted()) {
@@ -193,11 +191,12 @@ void Handshake::on_retry(const Address& from, const Packet& packet) {
   Connection* c = engine_.at(header.destination);
   const std::optional<Cookie> cookie = decode_cookie(packet.body);
   if (c == nullptr || c->state != State::hello_sent || c->address != from || c->local_key != header.key || !cookie) return;
-  const bool first = !c->dialling->cookie;
-  c->dialling->cookie = cookie;
-  c->dialling->silence_ends = after(engine_.now(), engine_.options().handshake_timeout);  // somebody is there, and perhaps busy
+  const bool first = !c->work().dialling->cookie;
+  c->work().dialling->cookie = cookie;
+  c->work().dialling->silence_ends =
+      after(engine_.now(), engine_.options().handshake_timeout);  // somebody is there, and perhaps busy
   if (!first) return;
-  c->dialling->hello_pause = hello_pause_first;
+  c->work().dialling->hello_pause = hello_pause_first;
   send_hello(*c);
   engine_.touch(*c);
 }
@@ -235,7 +234,7 @@ void Handshake::on_handshake(const Address& from, const Packet& packet) {
     if (c->state != State::hello_sent) return;  // nobody has been asked yet
     c->remote_index = header.source;
     c->remote_key = piece->key;
-    c->dialling->next_hello = never;
+    c->work().dialling->next_hello = never;
     agree_on_packets(*c, piece->datagram_bytes);
   }
   engine_.heard(*c);
@@ -270,8 +269,8 @@ void Handshake::on_greeting(Connection& c, const GreetingFrame& frame) {
 
 bool Handshake::say_end(Connection& c, const connection::Parting& parting) {
   if (!c.can_be_told()) return false;
-  c.end_notice_due = true;
-  c.farewell =
+  c.work().end_notice_due = true;
+  c.work().farewell =
       std::make_unique<Farewell>(Farewell{.is_reject = parting.kind == connection::Parting::Kind::reject,
                                           .status = parting.status == Status::success ? Status::disconnected : parting.status,
                                           .reason = std::string(parting.reason.substr(0, wire::reason_bytes_max))});
@@ -296,22 +295,23 @@ void Handshake::on_hello_reply(Connection& c, const PacketHeader& header, const 
   if (c.secured != nullptr) {
     c.round_trip = std::max(c.rtt.known() ? c.rtt.latest() : Duration{0}, ports::round_trip_min);
   } else if (frame.attempt > 0 && frame.attempt <= c.attempt && c.attempt - frame.attempt < hello_attempts_remembered) {
-    c.round_trip = std::max(engine_.now() - c.dialling->hello_at[frame.attempt % hello_attempts_remembered], ports::round_trip_min);
+    c.round_trip =
+        std::max(engine_.now() - c.work().dialling->hello_at[frame.attempt % hello_attempts_remembered], ports::round_trip_min);
     c.rtt.sample(c.round_trip);
-    c.congestion->round_trip(c.rtt.latest(), c.rtt.smoothed(), engine_.now());
+    c.work().congestion->round_trip(c.rtt.latest(), c.rtt.smoothed(), engine_.now());
   }
-  c.dialling.reset();
+  c.work().dialling.reset();
   engine_.answered(c);
 }
 
 void Handshake::opened_by_dialler(Connection& c) {
-  if (c.state == State::accepting) c.accept_due = false;
+  if (c.state == State::accepting) c.work().accept_due = false;
   engine_.opened_by_dialler(c);
 }
 
 // The dialler says hello no more, from wherever it is.
 void Handshake::moved(Connection& c, const Address& to) {
-  if (!c.dialler) hellos_.end({c.address, {c.remote_index, c.remote_key}});
+  if (!c.dialler) hellos_.end(cookies_.name(c.address, c.remote_index, c.remote_key));
   c.address = to;
   c.rtt = {};
   begin_path(c);
@@ -320,8 +320,9 @@ void Handshake::moved(Connection& c, const Address& to) {
 
 void Handshake::released(const Connection& c) {
   proof_.released(c);
-  if (!c.dialler) hellos_.end({c.address, {c.remote_index, c.remote_key}});
-  if (c.dialling != nullptr && c.dialling->query != 0) by_query_.erase(c.dialling->query);
+  if (!c.dialler) hellos_.end(cookies_.name(c.address, c.remote_index, c.remote_key));
+  const Work* work = c.work_if_any();
+  if (work != nullptr && work->dialling != nullptr && work->dialling->query != 0) by_query_.erase(work->dialling->query);
 }
 
 }  // namespace ccixfer::datagram

@@ -24,8 +24,11 @@ class Handshake {
         proof_(proof),
         entropy_(entropy),
         cookies_(entropy),
-        datagram_bytes_(datagram_bytes),
-        congestion_(congestion) {}
+        datagram_bytes_(datagram_bytes) {
+    terms_.congestion = congestion;
+  }
+
+  void begin_turn(Instant now) { terms_.now = now; }
 
   void dialling(Connection& c, uint64_t query);
   void resolved(uint64_t query, Status status, const Address& address, std::string_view reason);
@@ -42,7 +45,7 @@ class Handshake {
   // Whether it can be told.
   [[nodiscard]] static bool say_end(Connection& c, const connection::Parting& parting);
   void released(const Connection& c);
-  [[nodiscard]] size_t held_bytes() const { return held_bytes_; }  // of messages that came before their turn, of all connections
+  [[nodiscard]] size_t held_bytes() const { return terms_.held_bytes; }  // of messages that came before their turn
 
  private:
   void refuse(const Address& from, const PacketHeader& hello, Status status, std::string_view reason);
@@ -63,10 +66,9 @@ class Handshake {
   ports::Entropy& entropy_;
   CookieJar cookies_;
   const uint32_t datagram_bytes_;
-  const reliability::Congestion congestion_;
   KnownHellos hellos_;
   std::map<uint64_t, uint32_t> by_query_;  // names that the network looks up
-  size_t held_bytes_ = 0;
+  Terms terms_;
   std::vector<std::byte> greeting_;
 };
 

@@ -12,6 +12,10 @@ namespace ccixfer::datagram {
 
 class HintsOut {
  public:
+  HintsOut() = default;
+  explicit HintsOut(uint64_t next) : first_(next) {}  // goes on where another one was
+  [[nodiscard]] bool is_quiet() const { return unacked_.empty() && due_.empty(); }
+  [[nodiscard]] uint64_t next() const { return first_; }  // is_quiet() only
   // Dropped when hints_outstanding_max are not acknowledged: a hint is a kindness, its peer's own try is what counts.
   void push(uint64_t mailbox, uint64_t epoch);
   [[nodiscard]] bool due() const { return !due_.empty(); }
@@ -29,6 +33,10 @@ class HintsOut {
 
 class HintsIn {
  public:
+  HintsIn() = default;
+  explicit HintsIn(uint64_t next) : first_missing_(next) {}
+  [[nodiscard]] bool is_quiet() const { return beyond_.empty(); }
+  [[nodiscard]] uint64_t next() const { return first_missing_; }  // is_quiet() only
   // false: it came before, or is further ahead than any peer of ours sends.
   [[nodiscard]] bool arrived(uint64_t number);
 

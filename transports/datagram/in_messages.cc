@@ -14,6 +14,13 @@ void InMessages::open(uint32_t window, Attribute attribute, size_t& held_bytes_t
   held_bytes_total_ = &held_bytes_total;
 }
 
+// Of an unreliable message a part that has not come yet will not come.
+bool InMessages::is_quiet() const {
+  if (due_ || refusing_ || leaving_) return false;
+  return attribute_ == Attribute::unreliable ||
+         (held() == 0 && in_parts_ == nullptr && (delivered_ == nullptr || delivered_->empty()));
+}
+
 bool InMessages::room_for(const MessageFrame& frame) const {
   if (attribute_ != Attribute::reliable_ordered || leaving_ || frame.sequence <= expected_) return true;
   return *held_bytes_total_ + frame.bytes.size() <= held_bytes_max;

@@ -1,18 +1,17 @@
 // Hellos that opened a connection, by their dialler: one that comes again opens no other, also for a while after its connection's
-// end. Bounds: hellos_remembered_max of those that ended. Pure; single-threaded.
+// end. Bounds: those of connections that are open, and hellos_remembered_max of those that ended. Pure; single-threaded.
 #pragma once
-#include <set>
-#include <utility>
+#include <cstdint>
+#include <unordered_set>
 
 #include "core/base/ring_buffer.h"
-#include "transports/datagram/datagram_net.h"
 #include "transports/datagram/limits.h"
 
 namespace ccixfer::datagram {
 
 class KnownHellos {
  public:
-  using Name = std::pair<Address, std::pair<uint32_t, uint64_t>>;  // a dialler's address, index and key
+  using Name = uint64_t;  // CookieJar::name: nobody can choose hellos that share one
 
   [[nodiscard]] bool knows(const Name& name) const { return open_.contains(name) || ended_.contains(name); }
   void add(const Name& name) { open_.insert(name); }
@@ -26,8 +25,8 @@ class KnownHellos {
   }
 
  private:
-  std::set<Name> open_;
-  std::set<Name> ended_;
+  std::unordered_set<Name> open_;
+  std::unordered_set<Name> ended_;
   RingBuffer<Name> ended_order_;
 };
 

@@ -27,8 +27,20 @@ class OutMessages {
  public:
   using Ended = std::function<void(const MessageOwner&, Status)>;
 
+  // Of a machine with nothing in its queue: the number of the next message, and its flight. Another one goes on there.
+  struct Numbers {
+    uint64_t next = 0;
+    uint32_t flight = 0;
+  };
+
   void open(uint32_t window, ports::Attribute attribute);
-  void fit(uint32_t message_bytes) { fits_bytes_ = message_bytes; }  // in one packet, from now on
+  void go_on(Numbers from) {
+    base_ = from.next;
+    flight_ = from.flight;
+  }
+  [[nodiscard]] bool is_quiet() const { return queue_.empty() && !peer_leaving_; }
+  [[nodiscard]] Numbers numbers() const { return {base_, flight_}; }  // is_quiet() only
+  void fit(uint32_t message_bytes) { fits_bytes_ = message_bytes; }   // in one packet, from now on
   [[nodiscard]] uint32_t window() const { return window_; }  // for the application's; RMAs' messages are bounded by their slots
   [[nodiscard]] uint32_t in_queue() const { return application_count_; }  // of the application, not ended
   void push(MessageOwner owner, std::vector<std::byte> bytes, Duration timeout);
@@ -105,7 +117,20 @@ class InMessages {
   // Unreliable messages of which parts are missing: what is lost does not come again.
   static constexpr size_t unreliable_in_parts_max = 4;
 
+  // The message that is expected next, and in which flight. Another machine goes on there.
+  struct Numbers {
+    uint64_t expected = 0;
+    uint32_t flight = 0;
+  };
+
   void open(uint32_t window, ports::Attribute attribute, size_t& held_bytes_total);
+  void go_on(Numbers from) {
+    expected_ = from.expected;
+    flight_ = from.flight;
+  }
+  // Nothing is to be told, and nothing is missing that will come.
+  [[nodiscard]] bool is_quiet() const;
+  [[nodiscard]] Numbers numbers() const { return {expected_, flight_}; }
   // false: it would have to be held, and there is no room: do not take its packet.
   [[nodiscard]] bool room_for(const MessageFrame& frame) const;
   [[nodiscard]] bool room_for(const MessagePartFrame& frame) const;

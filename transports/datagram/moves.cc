@@ -6,19 +6,19 @@
 namespace ccixfer::datagram {
 
 void Moves::heard(Connection& c, const Address& from, bool is_newest, size_t bytes) {
-  const bool is_asking = c.check != nullptr && !c.check->is_pausing();
+  const bool is_asking = c.work().check != nullptr && !c.work().check->is_pausing();
   if (from == c.address) {
     if (is_newest && is_asking) stay(c);
     return;
   }
-  if (c.check != nullptr && c.check->is_pausing()) return;
-  if (is_newest && (!is_asking || c.check->there() != from)) {
+  if (c.work().check != nullptr && c.work().check->is_pausing()) return;
+  if (is_newest && (!is_asking || c.work().check->there() != from)) {
     if (is_asking) engine_.counters().add(Counter::addresses_unproved);
     const PathCheck::Tokens tokens{entropy_.next_u64(), entropy_.next_u64()};
-    c.check = std::make_unique<PathCheck>(from, tokens, engine_.now(), c.rtt.timeout());
+    c.work().check = std::make_unique<PathCheck>(from, tokens, engine_.now(), c.rtt.timeout());
   }
-  if (c.check == nullptr || c.check->there() != from) return;
-  c.check->arrived(bytes);
+  if (c.work().check == nullptr || c.work().check->there() != from) return;
+  c.work().check->arrived(bytes);
   go_on(c);
 }
 
@@ -28,24 +28,24 @@ void Moves::on_challenge(Connection& c, const Address& from, const PathChallenge
 }
 
 void Moves::on_answer(Connection& c, const Address& from, const PathAnswerFrame& frame) {
-  if (c.check == nullptr || c.check->is_pausing()) return;
-  if (frame.token == c.check->tokens().there && from == c.check->there()) {
+  if (c.work().check == nullptr || c.work().check->is_pausing()) return;
+  if (frame.token == c.work().check->tokens().there && from == c.work().check->there()) {
     engine_.heard(c);
-    c.check->answered();
+    c.work().check->answered();
     return go_on(c);
   }
   // Somebody receives at the address of before. Sealed: it is the peer, by whichever way its answer came. Else whoever may have
   // seen the number says so, and that is the peer if it still speaks from there.
-  if (frame.token == c.check->tokens().here && (c.is_sealed() || from == c.address)) stay(c);
+  if (frame.token == c.work().check->tokens().here && (c.is_sealed() || from == c.address)) stay(c);
 }
 
 void Moves::on_timer(Connection& c) {
   if (may_move(c)) return go_on(c);
-  c.check.reset();
+  c.work().check.reset();
 }
 
 void Moves::go_on(Connection& c) {
-  switch (c.check->step(engine_.now())) {
+  switch (c.work().check->step(engine_.now())) {
     case PathCheck::Step::wait:
       return;
     case PathCheck::Step::ask:
@@ -55,27 +55,27 @@ void Moves::go_on(Connection& c) {
     case PathCheck::Step::stayed:
       return engine_.counters().add(Counter::addresses_unproved);
     case PathCheck::Step::over:
-      return c.check.reset();
+      return c.work().check.reset();
   }
 }
 
 void Moves::ask(Connection& c) {
   const size_t bytes = packet_head_bytes(c.is_sealed()) + path_frame_bytes + packet_tail_bytes(c.is_sealed());
-  if (c.check->may_send(bytes)) {
-    c.check->sent(bytes);
-    writer_.challenge_path(c, c.check->there(), c.check->tokens().there);
+  if (c.work().check->may_send(bytes)) {
+    c.work().check->sent(bytes);
+    writer_.challenge_path(c, c.work().check->there(), c.work().check->tokens().there);
   }
-  writer_.challenge_path(c, c.address, c.check->tokens().here);
+  writer_.challenge_path(c, c.address, c.work().check->tokens().here);
 }
 
 void Moves::stay(Connection& c) {
   engine_.counters().add(Counter::addresses_unproved);
-  c.check->stay(engine_.now());
+  c.work().check->stay(engine_.now());
 }
 
 void Moves::move(Connection& c) {
-  const Address to = c.check->there();
-  c.check.reset();
+  const Address to = c.work().check->there();
+  c.work().check.reset();
   engine_.counters().add(Counter::addresses_changed);
   log(LogLevel::info, "connection={}.{} peer moved from={} port={} to={} port={}", c.id.index, c.id.generation,
       printable(net_.host_of(c.address)), c.address.port, printable(net_.host_of(to)), to.port);

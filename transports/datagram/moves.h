@@ -25,7 +25,10 @@ class Moves {
   void on_challenge(Connection& c, const Address& from, const PathChallengeFrame& frame);
   void on_answer(Connection& c, const Address& from, const PathAnswerFrame& frame);
 
-  [[nodiscard]] static Instant deadline(const Connection& c) { return c.check == nullptr ? never : c.check->deadline(); }
+  [[nodiscard]] static Instant deadline(const Connection& c) {
+    const Work* work = c.work_if_any();
+    return work == nullptr || work->check == nullptr ? never : work->check->deadline();
+  }
   void on_timer(Connection& c);
 
  private:

@@ -7,7 +7,7 @@ namespace ccixfer::datagram {
 
 void PacketOutcomes::acknowledged(Connection& c, const reliability::Ack& ack) {
   outcome_.clear();
-  if (!c.sent.acknowledge(ack, engine_.now(), c.rtt, outcome_)) {
+  if (!c.work().sent.acknowledge(ack, engine_.now(), c.rtt, outcome_)) {
     engine_.counters().add(Counter::acks_rejected);
     return engine_.violation(c, "an acknowledgement of a packet that was not sent");
   }
@@ -29,37 +29,38 @@ void PacketOutcomes::learn(Connection& c) {
 
 void PacketOutcomes::tell_congestion(Connection& c) {
   const Instant now = engine_.now();
-  const uint64_t in_flight = c.sent.in_flight_bytes();
-  if (outcome_.round_trip) c.congestion->round_trip(c.rtt.latest(), c.rtt.smoothed(), now);
+  const uint64_t in_flight = c.work().sent.in_flight_bytes();
+  if (outcome_.round_trip) c.work().congestion->round_trip(c.rtt.latest(), c.rtt.smoothed(), now);
   if (!outcome_.acked.empty()) {
-    c.congestion->acked({now, outcome_.acked, outcome_.rate, c.sent.delivered_bytes(), in_flight});
+    c.work().congestion->acked({now, outcome_.acked, outcome_.rate, c.work().sent.delivered_bytes(), in_flight});
   }
   if (outcome_.lost.empty()) return;
   engine_.counters().add(Counter::datagrams_lost, outcome_.lost.size());
   if (outcome_.timed_out) {
-    c.congestion->timed_out();
+    c.work().congestion->timed_out();
   } else {
-    c.congestion->lost({now, outcome_.lost, in_flight});
+    c.work().congestion->lost({now, outcome_.lost, in_flight});
   }
 }
 
 void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& carried) {
   switch (static_cast<Carries>(carried.kind)) {
     case Carries::ack:
-      return c.received.ack_arrived(carried.b);
+      return c.work().received.ack_arrived(carried.b);
     case Carries::accept:
-      if (c.state == State::accepting) c.accept_due = false;
+      if (c.state == State::accepting) c.work().accept_due = false;
       return engine_.opened_by_dialler(c);
     case Carries::end_notice:
       if (c.state == State::lingering) engine_.release(c);
       return;
     case Carries::write_chunk:
-      if (const auto token = c.rma.chunk_acked(carried.b, {carried.c, carried.a})) engine_.sink().on_local_completion(c.id, *token);
+      if (const auto token = c.work().rma.chunk_acked(carried.b, {carried.c, carried.a}))
+        engine_.sink().on_local_completion(c.id, *token);
       return;
     case Carries::read_chunk:
-      return c.served.chunk_acked(carried.b, {carried.c, carried.a}, engine_.target());
+      return c.work().served.chunk_acked(carried.b, {carried.c, carried.a}, engine_.target());
     case Carries::mailbox_hint:
-      return c.hints->acked(carried.b);
+      return c.work().hints->acked(carried.b);
     case Carries::greeting:
     case Carries::hello_reply:
     case Carries::message:
@@ -73,31 +74,31 @@ void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& ca
 
 void PacketOutcomes::silence(Connection& c) {
   outcome_.clear();
-  c.sent.timer(engine_.now(), c.rtt, outcome_);
+  c.work().sent.timer(engine_.now(), c.rtt, outcome_);
   // Every other probe is short: a path that carries less than it did would show nothing else.
-  const bool may_be_short = c.state != State::lingering && c.path != nullptr && c.packet_bytes > c.path->base_bytes();
-  const bool is_short = may_be_short && c.sent.probes() % 2 == 0;
-  if (outcome_.probe && is_short) c.short_probe_due = true;
+  const bool may_be_short = c.state != State::lingering && c.work().path != nullptr && c.packet_bytes > c.work().path->base_bytes();
+  const bool is_short = may_be_short && c.work().sent.probes() % 2 == 0;
+  if (outcome_.probe && is_short) c.work().short_probe_due = true;
   if (outcome_.probe && !outcome_.timed_out && !is_short) {
-    for (const reliability::Carried& carried : c.sent.oldest()->carried) carried_lost(c, carried);
+    for (const reliability::Carried& carried : c.work().sent.oldest()->carried) carried_lost(c, carried);
   }
   learn(c);
   if (!outcome_.probe) return;
-  c.probe_credit = 1;
-  if (!PacketWriter::wants_to_send(c)) c.ping_due = c.state != State::lingering;
+  c.work().probe_credit = 1;
+  if (!PacketWriter::wants_to_send(c)) c.work().ping_due = c.state != State::lingering;
 }
 
 // No sign of congestion, as the path is another one.
 void PacketOutcomes::moved(Connection& c) {
   outcome_.clear();
-  c.sent.abandon(outcome_);
+  c.work().sent.abandon(outcome_);
   engine_.counters().add(Counter::datagrams_lost, outcome_.lost.size());
   for (const reliability::SentPacket& packet : outcome_.lost) {
     for (const reliability::Carried& carried : packet.carried) carried_lost(c, carried);
   }
-  c.probe_credit = 0;
-  c.short_probe_due = false;
-  c.received.tell_again(engine_.now());
+  c.work().probe_credit = 0;
+  c.work().short_probe_due = false;
+  c.work().received.tell_again(engine_.now());
 }
 
 // It goes out again, if it still matters.
@@ -107,31 +108,31 @@ void PacketOutcomes::carried_lost(Connection& c, const reliability::Carried& car
     case Carries::path_probe:
       return;
     case Carries::greeting:
-      c.greeting_due = c.state == State::hello_sent;
+      c.work().greeting_due = c.state == State::hello_sent;
       return;
     case Carries::hello_reply:
-      c.hello_reply_due = c.state == State::requested || c.state == State::accepting;
+      c.work().hello_reply_due = c.state == State::requested || c.state == State::accepting;
       return;
     case Carries::accept:
-      c.accept_due = c.state == State::accepting || c.state == State::closing;
+      c.work().accept_due = c.state == State::accepting || c.state == State::closing;
       return;
     case Carries::end_notice:
-      c.end_notice_due = c.state == State::lingering;
+      c.work().end_notice_due = c.state == State::lingering;
       return;
     case Carries::message:
-      return c.messages.lost(carried.b, carried.a, static_cast<uint32_t>(carried.c));
+      return c.work().messages.lost(carried.b, carried.a, static_cast<uint32_t>(carried.c));
     case Carries::message_ack:
-      return c.incoming.lost(carried.b);
+      return c.work().incoming.lost(carried.b);
     case Carries::write_chunk:
-      return c.rma.chunk_lost(carried.b, {carried.c, carried.a});
+      return c.work().rma.chunk_lost(carried.b, {carried.c, carried.a});
     case Carries::read_request:
-      return c.rma.request_lost(carried.b);
+      return c.work().rma.request_lost(carried.b);
     case Carries::read_chunk:
-      return c.served.chunk_lost(carried.b, {carried.c, carried.a});
+      return c.work().served.chunk_lost(carried.b, {carried.c, carried.a});
     case Carries::rma_end:
-      return c.served.reply_lost(carried.b);
+      return c.work().served.reply_lost(carried.b);
     case Carries::mailbox_hint:
-      return c.hints->lost(carried.b);
+      return c.work().hints->lost(carried.b);
   }
 }
 

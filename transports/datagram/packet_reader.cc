@@ -30,12 +30,13 @@ void PacketReader::on_data(const Address& from, const Packet& packet, size_t dat
   if (c == nullptr || c->state == State::gone || c->local_key != header.key) {
     return outbox_.put_empty(from, {.kind = PacketKind::gone, .destination = header.source, .key = header.key});
   }
+  if (!c->has_work()) engine_.touch(*c);  // whatever comes of this packet, it may rest again
   const bool is_its_kind = (header.kind == PacketKind::sealed) == (c->secured != nullptr);
   const bool is_elsewhere = c->address != from;
   if (!is_its_kind || (is_elsewhere && !Moves::may_move(*c)) || (c->remote_key != 0 && c->remote_index != header.source))
     return engine_.counters().add(Counter::datagrams_rejected);
   if (is_elsewhere && c->secured == nullptr) return on_plain_from_elsewhere(*c, from, packet, datagram_size);
-  switch (c->received.look(header.number)) {
+  switch (c->work().received.look(header.number)) {
     case reliability::ReceiveLedger::Verdict::duplicate:
     case reliability::ReceiveLedger::Verdict::too_old:
       return engine_.counters().add(Counter::datagrams_duplicate);
@@ -48,10 +49,10 @@ void PacketReader::on_data(const Address& from, const Packet& packet, size_t dat
     if (!frames) return;
     body = *frames;
   }
-  moves_.heard(*c, from, c->received.is_newest(header.number), datagram_size);
+  moves_.heard(*c, from, c->work().received.is_newest(header.number), datagram_size);
   bool eliciting = false;
   if (!may_take(*c, body, eliciting)) return;
-  c->received.received(header.number, eliciting, engine_.now());
+  c->work().received.received(header.number, eliciting, engine_.now());
   engine_.heard(*c);
   wire::Reader in(body);
   while (in.remaining() > 0 && c->state != State::gone) {
@@ -106,14 +107,14 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
     // It overtook what must come before it.
     if (!greeted || (of_data(*frame) && !accepted)) return false;
     if (const auto* message = std::get_if<MessageFrame>(&*frame)) {
-      if (!c.incoming.room_for(*message)) return false;
+      if (!c.work().incoming.room_for(*message)) return false;
     }
     if (const auto* part = std::get_if<MessagePartFrame>(&*frame)) {
-      if (!c.incoming.room_for(*part)) return false;
+      if (!c.work().incoming.room_for(*part)) return false;
     }
     if (const auto* write = std::get_if<RmaWriteFrame>(&*frame)) described = write->operation;
     if (const auto* more = std::get_if<RmaWriteMoreFrame>(&*frame)) {
-      if (more->operation != described && !c.served.knows(more->operation)) return false;
+      if (more->operation != described && !c.work().served.knows(more->operation)) return false;
     }
   }
   if (first) engine_.violation(c, "an empty packet");
@@ -123,7 +124,7 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
 // Whoever saw a packet in clear knows the key, so what comes from elsewhere is not taken, and not acknowledged, until the peer has
 // answered there. Only its answer is looked for.
 void PacketReader::on_plain_from_elsewhere(Connection& c, const Address& from, const Packet& packet, size_t datagram_size) {
-  const bool is_newest = c.received.is_newest(packet.header.number);
+  const bool is_newest = c.work().received.is_newest(packet.header.number);
   if (is_newest) moves_.heard(c, from, true, datagram_size);
   wire::Reader in(packet.body);
   const std::optional<Frame> frame = decode_frame(in);
@@ -150,6 +151,7 @@ void PacketReader::on_frame(Connection& c, const Address& from, const PacketHead
   if (data && c.attribute == ports::Attribute::unreliable && !is_one_of<MessageFrame, MessagePartFrame>(frame)) {
     return engine_.violation(c, "a frame that an unreliable connection does not have");
   }
+  if (data) c.work().used_at = engine_.now();
   if (data) handshake_.opened_by_dialler(c);
   const auto ended = [&](uint64_t token, ports::OperationResult ending) { engine_.sink().on_completion(c.id, token, ending); };
   if (const auto* reply = std::get_if<HelloReplyFrame>(&frame)) {
@@ -170,22 +172,24 @@ void PacketReader::on_frame(Connection& c, const Address& from, const PacketHead
   } else if (const auto* part = std::get_if<MessagePartFrame>(&frame)) {
     on_message_part(c, *part);
   } else if (const auto* told = std::get_if<MessageAckFrame>(&frame)) {
-    const bool fine = c.messages.acknowledge(*told, engine_.now(),
-                                             [&](const MessageOwner& owner, Status s) { engine_.message_ended(c, owner, s); });
+    const bool fine = c.work().messages.acknowledge(
+        *told, engine_.now(), [&](const MessageOwner& owner, Status s) { engine_.message_ended(c, owner, s); });
     if (!fine) engine_.violation(c, "an acknowledgement of a message that was not sent");
   } else if (const auto* write = std::get_if<RmaWriteFrame>(&frame)) {
-    if (!c.served.write(*write, engine_.target())) engine_.violation(c, "a chunk of an operation that cannot be");
+    if (!c.work().served.write(*write, engine_.target())) engine_.violation(c, "a chunk of an operation that cannot be");
   } else if (const auto* more = std::get_if<RmaWriteMoreFrame>(&frame)) {
-    if (!c.served.write_more(*more, engine_.target())) engine_.violation(c, "a chunk of an operation that cannot be");
+    if (!c.work().served.write_more(*more, engine_.target())) engine_.violation(c, "a chunk of an operation that cannot be");
   } else if (const auto* read = std::get_if<RmaReadFrame>(&frame)) {
-    if (!c.served.read(*read, engine_.target())) engine_.violation(c, "a read that cannot be");
+    if (!c.work().served.read(*read, engine_.target())) engine_.violation(c, "a read that cannot be");
   } else if (const auto* placed = std::get_if<RmaReadDataFrame>(&frame)) {
-    if (!c.rma.data(*placed, c.messages, c.send_timeout, ended)) engine_.violation(c, "data of a read that was not asked for");
+    if (!c.work().rma.data(*placed, c.work().messages, c.send_timeout, ended))
+      engine_.violation(c, "data of a read that was not asked for");
   } else if (const auto* end = std::get_if<RmaEndFrame>(&frame)) {
-    if (!c.rma.end(*end, c.messages, c.send_timeout, ended)) engine_.violation(c, "the end of an operation that was not begun");
+    if (!c.work().rma.end(*end, c.work().messages, c.send_timeout, ended))
+      engine_.violation(c, "the end of an operation that was not begun");
   } else if (const auto* hinted = std::get_if<MailboxHintFrame>(&frame)) {
-    if (c.peer_hints == nullptr) c.peer_hints = std::make_unique<HintsIn>();
-    if (c.peer_hints->arrived(hinted->number) && !c.left && c.state == State::open)
+    if (c.work().peer_hints == nullptr) c.work().peer_hints = std::make_unique<HintsIn>();
+    if (c.work().peer_hints->arrived(hinted->number) && !c.left && c.state == State::open)
       engine_.sink().on_mailbox_ready(c.id, hinted->mailbox, hinted->epoch);
   }
 }
@@ -201,13 +205,13 @@ bool PacketReader::deliver(Connection& c, Bytes bytes) {
 
 void PacketReader::on_message(Connection& c, const MessageFrame& frame) {
   if (frame.bytes.size() > c.max_send_bytes) return engine_.violation(c, "a message longer than agreed");
-  if (!c.incoming.arrived(frame, [&](Bytes bytes) { return deliver(c, bytes); }))
+  if (!c.work().incoming.arrived(frame, [&](Bytes bytes) { return deliver(c, bytes); }))
     engine_.violation(c, "a message beyond the window");
 }
 
 void PacketReader::on_message_part(Connection& c, const MessagePartFrame& frame) {
   if (frame.total_bytes > c.max_send_bytes) return engine_.violation(c, "a message longer than agreed");
-  if (!c.incoming.part_arrived(frame, [&](Bytes bytes) { return deliver(c, bytes); }))
+  if (!c.work().incoming.part_arrived(frame, [&](Bytes bytes) { return deliver(c, bytes); }))
     engine_.violation(c, "a part of a message that cannot be");
 }
 

@@ -9,68 +9,68 @@
 namespace ccixfer::datagram {
 namespace {
 constexpr uint8_t as(Carries kind) { return static_cast<uint8_t>(kind); }
-bool hints_due(const Connection& c) { return c.hints != nullptr && c.hints->due(); }
-bool has_window(const Connection& c) {
-  return c.congestion != nullptr && c.sent.in_flight_bytes() + c.packet_bytes <= c.congestion->window_bytes();
+bool hints_due(Connection& c) { return c.work().hints != nullptr && c.work().hints->due(); }
+bool has_window(Connection& c) {
+  return c.work().congestion != nullptr && c.work().sent.in_flight_bytes() + c.packet_bytes <= c.work().congestion->window_bytes();
 }
 }  // namespace
 
 bool PacketWriter::wants_to_send(Connection& c) {
   if (!c.can_be_told()) return false;
-  if (c.end_notice_due) return true;
+  if (c.work().end_notice_due) return true;
   if (c.state == State::lingering) return false;
-  return c.short_probe_due || c.greeting_due || c.hello_reply_due || c.accept_due || c.ping_due || c.incoming.due() ||
-         c.served.reply_due() || hints_due(c) || c.messages.sendable() || c.rma.request_due() || c.rma.chunk_due() ||
-         c.served.chunk_due();
+  return c.work().short_probe_due || c.work().greeting_due || c.work().hello_reply_due || c.work().accept_due ||
+         c.work().ping_due || c.work().incoming.due() || c.work().served.reply_due() || hints_due(c) ||
+         c.work().messages.sendable() || c.work().rma.request_due() || c.work().rma.chunk_due() || c.work().served.chunk_due();
 }
 
 // What asks for an acknowledgement and is no content: whatever the window, as there is one of each kind in a round trip at most.
 void PacketWriter::send_probes(Connection& c) {
-  if (c.short_probe_due && c.state != State::lingering) {
-    c.probe_credit = 0;
+  if (c.work().short_probe_due && c.state != State::lingering) {
+    c.work().probe_credit = 0;
     build_probe(c, 0);
   }
-  c.short_probe_due = false;
+  c.work().short_probe_due = false;
   // Keepalive is no reason to search.
-  if (c.path == nullptr || c.state != State::open || c.ping_due || !wants_to_send(c) || !outbox_.has_room()) return;
-  if (const uint32_t bytes = c.path->probe_due(engine_.now()); bytes != 0) {
-    c.path->probe_sent(bytes);
+  if (c.work().path == nullptr || c.state != State::open || c.work().ping_due || !wants_to_send(c) || !outbox_.has_room()) return;
+  if (const uint32_t bytes = c.work().path->probe_due(engine_.now()); bytes != 0) {
+    c.work().path->probe_sent(bytes);
     build_probe(c, bytes);
   }
 }
 
 void PacketWriter::transmit(Connection& c) {
-  if (c.pace_at <= engine_.now()) c.pacer.waited(engine_.now());
-  c.pace_at = never;
+  if (c.work().pace_at <= engine_.now()) c.work().pacer.waited(engine_.now());
+  c.work().pace_at = never;
   if (outbox_.has_room()) send_probes(c);
   for (uint32_t budget = send_budget_datagrams; outbox_.has_room(); --budget) {
     const bool wants = wants_to_send(c);
-    const bool ack = c.received.ack_deadline() <= engine_.now() && c.state != State::lingering;
+    const bool ack = c.work().received.ack_deadline() <= engine_.now() && c.state != State::lingering;
     if (!wants && !ack) {
-      c.probe_credit = 0;
-      if (has_window(c)) c.sent.app_limited();
+      c.work().probe_credit = 0;
+      if (has_window(c)) c.work().sent.app_limited();
       return;
     }
     bool may = wants;
-    if (wants && c.state != State::lingering && c.probe_credit == 0) {
+    if (wants && c.state != State::lingering && c.work().probe_credit == 0) {
       may = has_window(c);
       if (may) {
-        const Instant ready = c.pacer.ready_at(engine_.now());
+        const Instant ready = c.work().pacer.ready_at(engine_.now());
         may = ready <= engine_.now();
-        if (!may) c.pace_at = ready;
+        if (!may) c.work().pace_at = ready;
       }
     }
     if (!may && !ack) return;
     if (budget == 0) return engine_.touch(c);
-    if (may && c.probe_credit > 0) --c.probe_credit;
+    if (may && c.work().probe_credit > 0) --c.work().probe_credit;
     if (!build(c, may) && !wants_to_send(c)) return;  // withdrawn memory leaves an answer instead
   }
   engine_.touch(c);  // the network has no room: when it has, nobody looks for those that waited
 }
 
-wire::Writer PacketWriter::begin(const Connection& c) {
+wire::Writer PacketWriter::begin(Connection& c) {
   return outbox_.begin({c.secured != nullptr ? PacketKind::sealed : PacketKind::data, packet_version, c.remote_index, c.id.index,
-                        c.remote_key, c.sent.next_number()});
+                        c.remote_key, c.work().sent.next_number()});
 }
 
 void PacketWriter::build_probe(Connection& c, uint32_t bytes) {
@@ -87,18 +87,18 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
   const size_t empty = out.position();
   const size_t size_max = c.packet_bytes - packet_tail_bytes(seals);
   CarriedFrames carried;
-  if (c.received.ack_wanted() && c.state != State::lingering) {
-    const reliability::Ack ack = c.received.take_ack(engine_.now());
+  if (c.work().received.ack_wanted() && c.state != State::lingering) {
+    const reliability::Ack ack = c.work().received.take_ack(engine_.now());
     encode_ack(out, ack, size_max - out.position());
     carried.push_back({.kind = as(Carries::ack), .b = ack.largest()});
   }
   const size_t after_ack = out.position();
   if (eliciting) add_control(c, out, size_max, carried);
   if (eliciting && c.state != State::lingering) {
-    if (c.bulk_first) add_bulk(c, out, size_max, carried);
+    if (c.work().bulk_first) add_bulk(c, out, size_max, carried);
     add_messages(c, out, size_max, carried);
-    if (!c.bulk_first) add_bulk(c, out, size_max, carried);
-    c.bulk_first = !c.bulk_first;
+    if (!c.work().bulk_first) add_bulk(c, out, size_max, carried);
+    c.work().bulk_first = !c.work().bulk_first;
   }
   if (out.position() == empty) return false;
   const bool elicits = out.position() > after_ack;
@@ -110,7 +110,7 @@ void PacketWriter::close(Connection& c, wire::Writer& out) {
   if (c.secured != nullptr) {
     const size_t head = packet_head_bytes(true);
     const MutableBytes packet = outbox_.begun(out);
-    const trust::Tag tag = c.secured->seal(c.sent.next_number(), packet.first(head), packet.subspan(head));
+    const trust::Tag tag = c.secured->seal(c.work().sent.next_number(), packet.first(head), packet.subspan(head));
     out.bytes(std::as_bytes(std::span(tag)));
   } else {
     end_packet(out);
@@ -121,79 +121,85 @@ void PacketWriter::finish(Connection& c, wire::Writer& out, bool elicits, Carrie
   close(c, out);
   const auto bytes = static_cast<uint32_t>(out.position());
   CHECK(bytes <= c.datagram_bytes);
-  const uint64_t in_flight = c.sent.in_flight_bytes();
-  const bool limited = 2 * (in_flight + bytes) >= c.congestion->window_bytes();
-  static_cast<void>(c.sent.sent(engine_.now(), bytes, elicits, limited, std::move(carried)));
+  const uint64_t in_flight = c.work().sent.in_flight_bytes();
+  // Neither keepalive nor what is only acknowledged makes use of it.
+  if (!carried.empty() && carried.back().kind != as(Carries::ack) && carried.back().kind != as(Carries::path_probe))
+    c.work().used_at = engine_.now();
+  const bool limited = 2 * (in_flight + bytes) >= c.work().congestion->window_bytes();
+  static_cast<void>(c.work().sent.sent(engine_.now(), bytes, elicits, limited, std::move(carried)));
   if (elicits) {
-    c.congestion->sent(bytes, in_flight, engine_.now());
-    c.pacer.sent(bytes, c.congestion->pace_bytes_per_s(), engine_.now());
+    c.work().congestion->sent(bytes, in_flight, engine_.now());
+    c.work().pacer.sent(bytes, c.work().congestion->pace_bytes_per_s(), engine_.now());
   }
   outbox_.put(c.address, out);
 }
 
 void PacketWriter::add_control(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried) {
   const auto fits = [&](size_t bytes) { return out.position() + bytes <= size_max; };
-  if (c.end_notice_due && fits(end_notice_frame_bytes(c.farewell->reason))) {
-    encode(out, EndNoticeFrame{c.farewell->is_reject, {c.farewell->status, c.farewell->reason}});
+  if (c.work().end_notice_due && fits(end_notice_frame_bytes(c.work().farewell->reason))) {
+    encode(out, EndNoticeFrame{c.work().farewell->is_reject, {c.work().farewell->status, c.work().farewell->reason}});
     carried.push_back({.kind = as(Carries::end_notice)});
-    c.end_notice_due = false;
+    c.work().end_notice_due = false;
     return;
   }
   if (c.state == State::lingering) return;
-  if (c.greeting_due) {
+  if (c.work().greeting_due) {
     const GreetingFrame frame = handshake_.greeting(c);
     if (fits(1 + 2 + frame.hello.size())) {
       encode(out, frame);
       carried.push_back({.kind = as(Carries::greeting)});
-      c.greeting_due = false;
+      c.work().greeting_due = false;
     }
   }
-  if (c.hello_reply_due && fits(hello_reply_frame_bytes)) {
+  if (c.work().hello_reply_due && fits(hello_reply_frame_bytes)) {
     encode(out, HelloReplyFrame{c.attempt, c.local_key, engine_.our_offer(), datagram_bytes_});
     carried.push_back({.kind = as(Carries::hello_reply)});
-    c.hello_reply_due = false;
+    c.work().hello_reply_due = false;
   }
-  if (c.accept_due && fits(1)) {
+  if (c.work().accept_due && fits(1)) {
     encode(out, AcceptFrame{});
     carried.push_back({.kind = as(Carries::accept)});
-    c.accept_due = false;
+    c.work().accept_due = false;
   }
-  if (c.ping_due && fits(1)) {
+  if (c.work().ping_due && fits(1)) {
     encode(out, PingFrame{});
-    c.ping_due = false;
+    c.work().ping_due = false;
   }
-  if (c.incoming.due() && fits(c.incoming.frame_bytes())) carried.push_back(c.incoming.take(out, as(Carries::message_ack)));
-  while (c.served.reply_due() && fits(rma_end_frame_bytes)) carried.push_back(c.served.take_reply(out, as(Carries::rma_end)));
+  if (c.work().incoming.due() && fits(c.work().incoming.frame_bytes()))
+    carried.push_back(c.work().incoming.take(out, as(Carries::message_ack)));
+  while (c.work().served.reply_due() && fits(rma_end_frame_bytes))
+    carried.push_back(c.work().served.take_reply(out, as(Carries::rma_end)));
   while (hints_due(c) && fits(mailbox_hint_frame_bytes)) {
-    const MailboxHintFrame hint = c.hints->take();
+    const MailboxHintFrame hint = c.work().hints->take();
     encode(out, hint);
     carried.push_back({.kind = as(Carries::mailbox_hint), .b = hint.number});
   }
-  while (c.rma.request_due() && fits(rma_read_frame_bytes)) carried.push_back(c.rma.take_request(out, as(Carries::read_request)));
+  while (c.work().rma.request_due() && fits(rma_read_frame_bytes))
+    carried.push_back(c.work().rma.take_request(out, as(Carries::read_request)));
 }
 
 void PacketWriter::add_messages(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried) {
-  while (c.messages.sendable() && out.position() + c.messages.next_frame_bytes() <= size_max) {
-    carried.push_back(c.messages.take(out, as(Carries::message),
-                                      [&](const MessageOwner& owner, Status status) { engine_.message_ended(c, owner, status); }));
+  while (c.work().messages.sendable() && out.position() + c.work().messages.next_frame_bytes() <= size_max) {
+    carried.push_back(c.work().messages.take(
+        out, as(Carries::message), [&](const MessageOwner& owner, Status status) { engine_.message_ended(c, owner, status); }));
   }
 }
 
 void PacketWriter::add_bulk(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried) {
   for (unsigned side = 0; side < 2; ++side) {
-    c.served_first = !c.served_first;
-    if (c.served_first) {
-      while (c.served.chunk_due() && out.position() + c.served.next_chunk_frame_bytes() <= size_max) {
-        const auto chunk = c.served.take_chunk(out, as(Carries::read_chunk), engine_.target());
+    c.work().served_first = !c.work().served_first;
+    if (c.work().served_first) {
+      while (c.work().served.chunk_due() && out.position() + c.work().served.next_chunk_frame_bytes() <= size_max) {
+        const auto chunk = c.work().served.take_chunk(out, as(Carries::read_chunk), engine_.target());
         if (chunk) carried.push_back(*chunk);
       }
     } else {
-      while (c.rma.chunk_due() && out.position() + c.rma.next_chunk_frame_bytes() <= size_max) {
-        carried.push_back(c.rma.take_chunk(out, as(Carries::write_chunk)));
+      while (c.work().rma.chunk_due() && out.position() + c.work().rma.next_chunk_frame_bytes() <= size_max) {
+        carried.push_back(c.work().rma.take_chunk(out, as(Carries::write_chunk)));
       }
     }
   }
-  c.served_first = !c.served_first;
+  c.work().served_first = !c.work().served_first;
 }
 
 }  // namespace ccixfer::datagram

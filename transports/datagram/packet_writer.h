@@ -26,14 +26,14 @@ class PacketWriter {
  private:
   using CarriedFrames = std::vector<reliability::Carried>;
   void send_probes(Connection& c);
-  [[nodiscard]] wire::Writer begin(const Connection& c);
+  [[nodiscard]] wire::Writer begin(Connection& c);
   void build_probe(Connection& c, uint32_t bytes);  // a ping, padded to that length; 0: not padded
   template <typename Frame>
   void send_aside(Connection& c, const Address& to, const Frame& frame) {
     wire::Writer out = begin(c);
     encode(out, frame);
     close(c, out);
-    static_cast<void>(c.sent.sent(engine_.now(), static_cast<uint32_t>(out.position()), false, false, {}));
+    static_cast<void>(c.work().sent.sent(engine_.now(), static_cast<uint32_t>(out.position()), false, false, {}));
     outbox_.put(to, out);
   }
   void close(Connection& c, wire::Writer& out);  // with its seal or its check

@@ -49,11 +49,11 @@ void Proof::take(Connection& c, uint32_t offset_bytes, Bytes bytes) {
     if (is_new) silent_.add(c.id.index, engine_.now());  // it is not silent, and what it says next takes a round trip
     return send(c);
   }
-  if (is_new) c.dialling->silence_ends = after(engine_.now(), engine_.options().handshake_timeout);
+  if (is_new) c.work().dialling->silence_ends = after(engine_.now(), engine_.options().handshake_timeout);
   if (c.secured->has_keys() && !had_keys) {
     const Result<void> wanted = trust_->admit_acceptor(c.secured->peer(), c.uri);
     if (!wanted) return failed(c, wanted.error());
-    c.greeting_due = true;
+    c.work().greeting_due = true;
   }
   send(c);
 }

@@ -14,6 +14,27 @@ void RmaIn::open(uint32_t slots_max, uint32_t chunk_bytes, uint64_t connection) 
   connection_ = connection;
 }
 
+std::unique_ptr<RmaIn::Generations> RmaIn::generations() const {
+  if (operations_.empty()) return nullptr;
+  auto all = std::make_unique<Generations>();
+  all->reserve(operations_.size());
+  for (const Operation& operation : operations_) all->push_back(operation.generation << 1 | (operation.write ? 1 : 0));
+  return all;
+}
+
+void RmaIn::go_on(const Generations& generations) {
+  operations_.resize(generations.size());
+  for (size_t slot = 0; slot < generations.size(); ++slot) {
+    operations_[slot].generation = generations[slot] >> 1;
+    operations_[slot].write = (generations[slot] & 1) != 0;
+  }
+}
+
+bool RmaIn::is_quiet() const {
+  return !leaving_ && replies_.empty() &&
+         std::none_of(operations_.begin(), operations_.end(), [](const Operation& operation) { return operation.active; });
+}
+
 RmaIn::Operation* RmaIn::slot_of(uint64_t id) {
   const uint64_t slot = id & 0xffff;
   if (slot >= slots_max_ || id >> 16 == 0) return nullptr;

@@ -4,7 +4,9 @@
 // of order (a slot's generations rise; an older one is late). false of write() and read(): the peer broke the protocol. Source: CCI
 // §III.C; RVMA §III.B.
 #pragma once
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/base/ring_buffer.h"
 #include "core/reliability/send_ledger.h"
@@ -19,7 +21,13 @@ class RmaIn {
   void open(uint32_t slots_max, uint32_t chunk_bytes, uint64_t connection);
   // What fits a packet of ours from now on: longer chunks go in parts.
   void fit(uint32_t chunk_bytes) { chunk_bytes_ = static_cast<uint16_t>(chunk_bytes); }
-  void leave() { leaving_ = true; }  // our application disconnected: every operation is answered `disconnected`
+  // Of each slot the newest operation, where none goes on: its generation, and below it a bit for a write. Another machine goes on
+  // there, so that what is late is known to be.
+  using Generations = std::vector<uint64_t>;
+  [[nodiscard]] std::unique_ptr<Generations> generations() const;  // nullptr: there was no operation
+  void go_on(const Generations& generations);
+  [[nodiscard]] bool is_quiet() const;  // no operation goes on, and the peer knows how each ended
+  void leave() { leaving_ = true; }     // our application disconnected: every operation is answered `disconnected`
 
   [[nodiscard]] bool write(const RmaWriteFrame& frame, ports::RmaTarget& target);
   // Whether its description has come, or it can never be: of others no chunk can be taken yet.

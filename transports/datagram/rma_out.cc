@@ -20,7 +20,7 @@ void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t mes
   CHECK(!full());
   const uint32_t slot = operations_.take();
   Operation& operation = operations_[slot];
-  const uint64_t generation = operation.generation + 1;
+  const uint64_t generation = std::max(operation.generation, generation_before_) + 1;
   operation = Operation{};
   operation.phase = Phase::waiting;
   operation.generation = generation;
@@ -44,6 +44,12 @@ void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t mes
   waiting_.push_back(slot);
 }
 
+uint64_t RmaOut::generation_most() const {
+  uint64_t most = generation_before_;
+  for (size_t slot = 0; slot < operations_.size(); ++slot) most = std::max(most, operations_[slot].generation);
+  return most;
+}
+
 void RmaOut::start(uint64_t messages_ended) {
   while (!waiting_.empty()) {
     const uint32_t slot = waiting_.front();
@@ -65,9 +71,10 @@ bool RmaOut::fence_before(uint64_t issued) const {
 
 RmaOut::Known RmaOut::look(uint64_t id, bool write, Operation*& found) {
   const uint64_t slot = id & 0xffff;
+  const uint64_t generation = id >> 16;
+  if (generation != 0 && generation <= generation_before_) return Known::over;
   if (slot >= operations_.size()) return Known::never;
   Operation& operation = operations_[slot];
-  const uint64_t generation = id >> 16;
   if (generation == 0 || generation > operation.generation) return Known::never;
   if (generation < operation.generation) return Known::over;
   if (operation.phase == Phase::waiting || operation.write != write) return Known::never;

@@ -22,6 +22,9 @@ class RmaOut {
 
   // `chunk_bytes`: what fits the longest packet that both ends take.
   void open(uint32_t slots_max, uint32_t chunk_bytes);
+  // Another machine of this connection has named operations, and none of them goes on: the generations of this one are above its.
+  void go_on(uint64_t generation_most) { generation_before_ = generation_most; }
+  [[nodiscard]] uint64_t generation_most() const;
   // What fits a packet from now on. Operations that are pushed later are cut so; longer chunks of earlier ones go in parts.
   void fit(uint32_t chunk_bytes) { chunk_bytes_ = static_cast<uint16_t>(chunk_bytes); }
   [[nodiscard]] bool full() const { return operations_.in_use() >= slots_max_; }
@@ -98,6 +101,7 @@ class RmaOut {
   uint16_t longest_chunk_bytes_ = 0;  // small, as each connection has them
   uint16_t chunk_bytes_ = 0;
   uint32_t active_ = 0;
+  uint64_t generation_before_ = 0;  // what was named up to it is over
   uint64_t issued_ = 0;
 };
 

@@ -46,6 +46,11 @@ void Secured::sent(Instant now) {
   pause_ = std::min(pause_ * 2, hello_pause_max);
 }
 
+void Secured::rest() {
+  hop_.keys().seal.rest();
+  hop_.keys().open.rest();
+}
+
 trust::Tag Secured::seal(uint64_t number, Bytes header, MutableBytes text) {
   CHECK(has_keys());
   return hop_.keys().seal.seal(number, header, text);

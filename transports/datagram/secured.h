@@ -45,6 +45,9 @@ class Secured {
   [[nodiscard]] trust::Tag seal(uint64_t number, Bytes header, MutableBytes text);
   [[nodiscard]] bool open(uint64_t number, Bytes header, MutableBytes text, const trust::Tag& tag);
 
+  // Nothing is under way: the keys take less memory until the next packet. is_confirmed() only.
+  void rest();
+
  private:
   [[nodiscard]] Result<void> step(Bytes bytes);
 

@@ -5,4 +5,4 @@
 
 using namespace ccixfer;
 
-TEST_CASE("datagram_idle__the_record_of_a_connection__is_small") { CHECK(sizeof(datagram::Connection) <= 1024); }
+TEST_CASE("datagram_idle__the_record_of_a_connection__is_small") { CHECK(sizeof(datagram::Connection) <= 368); }

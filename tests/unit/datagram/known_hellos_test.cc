@@ -8,7 +8,7 @@ using namespace ccixfer::datagram;
 
 namespace {
 
-KnownHellos::Name name(uint64_t key, uint64_t host = 1) { return {{0, host, 5, 0}, {3, key}}; }
+KnownHellos::Name name(uint64_t key, uint64_t host = 1) { return host << 32 | key; }
 
 }  // namespace
 

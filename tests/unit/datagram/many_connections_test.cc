@@ -107,8 +107,8 @@ struct Crowd {
 };
 
 // What an idle connection may take, of either end.
-constexpr size_t plain_bytes_max = 1700;
-constexpr size_t secured_bytes_max = 5000;
+constexpr size_t plain_bytes_max = 512;
+constexpr size_t secured_bytes_max = 1536;
 
 }  // namespace
 
