@@ -19,7 +19,7 @@ size_t ReceiveLedger::ranges_below(uint64_t number, uint64_t& steps) const {
 }
 
 ReceiveLedger::Verdict ReceiveLedger::look(uint64_t number) const {
-  if (number < floor_) return Verdict::too_old;
+  if (number < floor_ || number == UINT64_MAX) return Verdict::too_old;  // there is none above it that the next one could be
   uint64_t steps = 0;
   const size_t below = ranges_below(number, steps);
   return below > 0 && number <= ranges_[below - 1].last ? Verdict::duplicate : Verdict::fresh;

@@ -40,6 +40,9 @@ void RoutedAcceptor::on_request(RoutedConnection& connection, Bytes message) {
   const auto to = parse_address(request->destination);
   const bool is_for_us = to && to->subnet == options_.subnet && request->crossed <= hops_max;
   if (!is_for_us) return ender_.reject(connection, "not for this endpoint");
+  if (request->attribute == ports::Attribute::multicast_send || request->attribute == ports::Attribute::multicast_receive) {
+    return ender_.reject(connection, "multicast is not implemented on this transport");
+  }
   const uint32_t payload_bytes = payload_bytes_max(lower_.max_send_bytes(connection.hop.connection()));
   connection.path.attribute = request->attribute;
   connection.path.limits.max_send_bytes = std::min(request->max_send_bytes, payload_bytes);

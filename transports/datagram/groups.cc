@@ -145,7 +145,7 @@ void Groups::send_first(Member& member) {
 
 void Groups::received(uint32_t index, std::span<const Datagram> batch) {
   Member* member = members_.at(index);
-  if (member == nullptr || member->left || !member->receives()) return;
+  if (member == nullptr || member->left || !member->told || !member->receives()) return;
   for (const Datagram& datagram : batch) received_one(*member, datagram);
 }
 

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -34,21 +35,46 @@ tl::unexpected<Error> cannot_join(const inet::Address& group, int error) {
                           inet::error_words(error)));
 }
 
-// Whether the interface is the loopback, and its MTU. nullopt: the host does not say.
+bool send_by(int fd, int family, uint32_t interface_index) {
+  if (family != AF_INET) return set(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, interface_index);
+  ip_mreqn by{};
+  by.imr_ifindex = static_cast<int>(interface_index);
+  return set(fd, IPPROTO_IP, IP_MULTICAST_IF, by);
+}
+
+// False also where the host does not say.
+bool is_loopback(uint32_t interface_index) {
+  ifreq request{};
+  const host::Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (interface_index == 0 || !fd || if_indextoname(interface_index, request.ifr_name) == nullptr) return false;
+  return ioctl(fd.get(), SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_LOOPBACK) != 0;
+}
+
+// Whether the way to a group is the loopback, and its MTU. nullopt: there is no way.
 struct Figures {
   bool is_loopback = false;
   uint32_t mtu_bytes = 0;
 };
-std::optional<Figures> figures_of(uint32_t interface_index) {
-  ifreq request{};
-  const host::Descriptor fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (interface_index == 0 || !fd || if_indextoname(interface_index, request.ifr_name) == nullptr) return std::nullopt;
-  Figures figures;
-  if (ioctl(fd.get(), SIOCGIFFLAGS, &request) != 0) return std::nullopt;
-  figures.is_loopback = (request.ifr_flags & IFF_LOOPBACK) != 0;
-  if (ioctl(fd.get(), SIOCGIFMTU, &request) != 0 || request.ifr_mtu <= 0) return std::nullopt;
-  figures.mtu_bytes = static_cast<uint32_t>(request.ifr_mtu);
-  return figures;
+std::optional<Figures> figures_of(const inet::Address& group, uint32_t interface_index) {
+  const int family = group.storage.ss_family;
+  const host::Descriptor fd(socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd || (interface_index != 0 && !send_by(fd.get(), family, interface_index))) return std::nullopt;
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&group.storage), group.size) != 0) return std::nullopt;
+  int mtu = 0;
+  socklen_t size = sizeof mtu;
+  const bool is_v4_group = family == AF_INET;
+  const int told = is_v4_group ? getsockopt(fd.get(), IPPROTO_IP, IP_MTU, &mtu, &size)
+                               : getsockopt(fd.get(), IPPROTO_IPV6, IPV6_MTU, &mtu, &size);
+  if (told != 0 || mtu <= 0) return std::nullopt;
+  return Figures{is_loopback(interface_index), static_cast<uint32_t>(mtu)};
+}
+
+// As the system has it in IPv6: the same group.
+void unmap(inet::Address& group) {
+  const datagram::Address address = address_of(group.storage);
+  if (group.storage.ss_family != AF_INET6 || !is_v4(address)) return;
+  inet::Address v4;
+  if (to_socket_address(address, AF_INET, v4)) group = v4;
 }
 
 }  // namespace
@@ -66,7 +92,21 @@ Result<inet::Address> parse_group(std::string_view uri) {
     return fail(ErrorKind::usage, fmt::format("'{}': not a group: those are 224.0.0.0 to 239.255.255.255, and ff00::/8",
                                               printable(uri.substr(0, 300))));
   }
+  unmap(group);
   return group;
+}
+
+uint32_t scope_of(const inet::Address& group) {
+  if (group.storage.ss_family != AF_INET6) return 0;
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, &group.storage, sizeof v6);
+  return v6.sin6_scope_id;
+}
+
+bool is_of_one_link(const inet::Address& group) {
+  if (group.storage.ss_family != AF_INET6) return false;
+  const uint64_t scope = address_of(group.storage).high >> 48 & 0xf;  // RFC 4291, 2.7
+  return scope == 1 || scope == 2;
 }
 
 Result<uint32_t> group_interface(const inet::Address& bound, const std::string& interface_name) {
@@ -93,9 +133,9 @@ Result<uint32_t> group_interface(const inet::Address& bound, const std::string& 
   return index;
 }
 
-uint32_t group_datagram_bytes(int family, uint32_t interface_index) {
-  const uint32_t headers = family == AF_INET ? v4_headers_bytes : v6_headers_bytes;
-  const std::optional<Figures> figures = figures_of(interface_index);
+uint32_t group_datagram_bytes(const inet::Address& group, uint32_t interface_index) {
+  const uint32_t headers = group.storage.ss_family == AF_INET ? v4_headers_bytes : v6_headers_bytes;
+  const std::optional<Figures> figures = figures_of(group, interface_index);
   if (figures && figures->is_loopback) return datagram::datagram_bytes_max;
   const uint32_t mtu = figures ? std::min(figures->mtu_bytes, usual_mtu_bytes) : usual_mtu_bytes;
   return mtu > headers ? mtu - headers : 0;
@@ -109,12 +149,10 @@ void take_no_foreign_groups(int fd, int family) {
 Result<void> send_to_groups(int fd, int family, uint32_t interface_index, int hops) {
   bool done = false;
   if (family == AF_INET) {
-    ip_mreqn by{};
-    by.imr_ifindex = static_cast<int>(interface_index);
-    done = set(fd, IPPROTO_IP, IP_MULTICAST_IF, by) && set(fd, IPPROTO_IP, IP_MULTICAST_TTL, hops) &&
+    done = send_by(fd, family, interface_index) && set(fd, IPPROTO_IP, IP_MULTICAST_TTL, hops) &&
            set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 1);
   } else {
-    done = set(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, interface_index) && set(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops) &&
+    done = send_by(fd, family, interface_index) && set(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops) &&
            set(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
   }
   if (done) return {};
@@ -130,6 +168,10 @@ Result<host::Descriptor> join(const inet::Address& group, uint32_t interface_ind
                                             static_cast<socklen_t>(interface_name.size())) != 0) {
     return cannot_join(group, errno);
   }
+  // The kernel looks at the group alone of IPv6: who has joined it elsewhere on this host would bring us what comes there.
+  if (interface_name.empty() && interface_index != 0 &&
+      !set(fd.get(), SOL_SOCKET, SO_BINDTOIFINDEX, static_cast<int>(interface_index)))
+    return cannot_join(group, errno);
   if (!set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1)) return cannot_join(group, errno);
   take_no_foreign_groups(fd.get(), family);
   inet::Address place = group;

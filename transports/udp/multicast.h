@@ -18,8 +18,12 @@ namespace ccixfer::udp {
 // The interface on which an end takes part in groups, by its number; 0: the kernel chooses, by its route to the group.
 [[nodiscard]] Result<uint32_t> group_interface(const inet::Address& bound, const std::string& interface_name);
 
-// What one datagram to a group of this family carries there.
-[[nodiscard]] uint32_t group_datagram_bytes(int family, uint32_t interface_index);
+// What one datagram to the group carries there, as the kernel's route says; 1,500 bytes of MTU where there is no route.
+[[nodiscard]] uint32_t group_datagram_bytes(const inet::Address& group, uint32_t interface_index);
+// The interface that a group's name says ("%eth0"); 0: none.
+[[nodiscard]] uint32_t scope_of(const inet::Address& group);
+// A group of one link, which has to be named where an end has no interface of its own.
+[[nodiscard]] bool is_of_one_link(const inet::Address& group);
 
 // From now on the socket takes no datagram of a group that it has not joined itself.
 void take_no_foreign_groups(int fd, int family);

@@ -132,7 +132,7 @@ struct UdpNet::Impl {
   void read(DatagramEvents& events);
   [[nodiscard]] size_t read_once(int fd, const Tell& tell);
   [[nodiscard]] bool guesses_readable();
-  [[nodiscard]] Result<uint32_t> reached_interface(const inet::Address& group) const;
+  [[nodiscard]] Result<uint32_t> reached_interface(const inet::Address& group, bool sends) const;
   [[nodiscard]] bool has_readable() const;
 
   const UdpNetOptions options;
@@ -265,30 +265,37 @@ void UdpNet::Impl::answer(uint64_t query, const inet::Address& to) {
 
 // ---- Groups.
 
-Result<uint32_t> UdpNet::Impl::reached_interface(const inet::Address& group) const {
+Result<uint32_t> UdpNet::Impl::reached_interface(const inet::Address& group, bool sends) const {
   const Address address = address_of(group.storage);
   if (!reaches(address)) {
     return fail(ErrorKind::network,
                 fmt::format("{}: this end has an address of {} only", inet::host_of(group), is_v4(address) ? "IPv6" : "IPv4"));
   }
-  return group_interface(bound, options.interface_name);
+  const Result<uint32_t> own = group_interface(bound, options.interface_name);
+  if (!own) return own;
+  const uint32_t named = scope_of(group);
+  // What an end of every address sends to groups leaves by one interface, whatever their names say.
+  const bool fits = named == 0 ? *own != 0 || !is_of_one_link(group) : *own == named || (*own == 0 && !sends);
+  if (fits) return named != 0 ? named : *own;
+  return fail(ErrorKind::usage,
+              fmt::format("{} is a group of one interface: give this end an address of that interface", inet::host_of(group)));
 }
 
 Result<datagram::Group> UdpNet::group(std::string_view uri) {
   const Result<inet::Address> group = parse_group(uri);
   if (!group) return tl::unexpected<Error>(group.error());
-  const Result<uint32_t> interface = impl_->reached_interface(*group);
+  const Result<uint32_t> interface = impl_->reached_interface(*group, true);
   if (!interface) return tl::unexpected<Error>(interface.error());
   const int family = group->storage.ss_family;
   const Result<void> set_up = send_to_groups(impl_->socket.get(), family, *interface, impl_->options.group_hops);
   if (!set_up) return tl::unexpected<Error>(set_up.error());
-  return datagram::Group{address_of(group->storage), group_datagram_bytes(family, *interface)};
+  return datagram::Group{address_of(group->storage), group_datagram_bytes(*group, *interface)};
 }
 
 Result<datagram::Group> UdpNet::join_group(std::string_view uri, uint32_t member) {
   const Result<inet::Address> group = parse_group(uri);
   if (!group) return tl::unexpected<Error>(group.error());
-  const Result<uint32_t> interface = impl_->reached_interface(*group);
+  const Result<uint32_t> interface = impl_->reached_interface(*group, false);
   if (!interface) return tl::unexpected<Error>(interface.error());
   Result<host::Descriptor> socket = join(*group, *interface, impl_->options.interface_name);
   if (!socket) return tl::unexpected<Error>(socket.error());
@@ -298,7 +305,7 @@ Result<datagram::Group> UdpNet::join_group(std::string_view uri, uint32_t member
   const bool fresh = impl_->members.emplace(member, Impl::Member{std::move(*socket), *watch, true}).second;
   CHECK(fresh);
   impl_->arm();
-  return datagram::Group{address_of(group->storage), group_datagram_bytes(group->storage.ss_family, *interface)};
+  return datagram::Group{address_of(group->storage), group_datagram_bytes(*group, *interface)};
 }
 
 void UdpNet::leave_group(uint32_t member) {

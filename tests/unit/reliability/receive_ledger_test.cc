@@ -21,7 +21,9 @@ TEST_CASE("receive_ledger__in_order_old_duplicate_future__each_number_fresh_once
   REQUIRE(ledger.look(0) == Verdict::fresh);
   ledger.received(0, true, start);
   REQUIRE(ledger.look(0) == Verdict::duplicate);
-  REQUIRE(ledger.look(5) == Verdict::fresh);  // future
+  REQUIRE(ledger.look(5) == Verdict::fresh);             // future
+  REQUIRE(ledger.look(UINT64_MAX) == Verdict::too_old);  // who says this has nothing to say after it
+  REQUIRE(ledger.look(UINT64_MAX - 1) == Verdict::fresh);
   ledger.received(5, true, start);
   REQUIRE(ledger.look(5) == Verdict::duplicate);
   REQUIRE(ledger.look(3) == Verdict::fresh);  // old, but did not come yet

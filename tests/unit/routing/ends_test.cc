@@ -562,6 +562,8 @@ TEST_CASE("routed_end__a_request_that_is_not_for_it__counted_and_closed") {
   SECTION("another subnet") { request.destination = "cci://1:2:10.0.0.2:7000"; }
   SECTION("no address") { request.destination = "somewhere"; }
   SECTION("over more routers than there may be") { request.crossed = hops_max + 1; }
+  SECTION("to a group") { request.attribute = cci::Attribute::multicast_send; }
+  SECTION("of a group") { request.attribute = cci::Attribute::multicast_receive; }
   met.a.say(request);
   REQUIRE(met.run([&] { return met.a.gone; }));
   CHECK(met.rejected() == 1);

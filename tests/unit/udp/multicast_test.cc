@@ -286,6 +286,17 @@ TEST_CASE("udp_multicast__names_and_calls_that_cannot_be__refused_with_a_reason"
     CHECK(refusal("udp://[ff15::1]:7000", attribute).kind == ErrorKind::network);
     CHECK(refusal("udp://[ff15::1]:7000", attribute).message.find("an address of IPv4 only") != std::string::npos);
   }
+  // A group of one interface, and an end that has none of its own.
+  End of_all("*");
+  for (const char* uri : {"udp://[ff12::77]:7000", "udp://[ff02::77]:7000"}) {
+    for (const Attribute attribute : {Attribute::multicast_send, Attribute::multicast_receive}) {
+      const auto id = of_all.dial(uri, attribute);
+      REQUIRE_FALSE(id);
+      CHECK(id.error().kind == ErrorKind::usage);
+      CHECK(id.error().message.find("a group of one interface") != std::string::npos);
+    }
+  }
+  CHECK_FALSE(of_all.dial("udp://[ff12::77%lo]:7000", Attribute::multicast_send));
   // An end of every address has the port of the group.
   const std::string uri = group_of_ours();
   const auto port = inet::parse_uri("udp", uri)->port;
@@ -339,7 +350,15 @@ TEST_CASE("udp_multicast__hops__one_unless_an_option_says_more") {
 namespace {
 
 // What a child ends with.
-enum Ending : int { fine = 0, no_namespace = 10, no_interfaces = 11, no_member = 12, not_delivered = 13, wrong_limit = 14 };
+enum Ending : int {
+  fine = 0,
+  no_namespace = 10,
+  no_interfaces = 11,
+  no_member = 12,
+  not_delivered = 13,
+  wrong_limit = 14,
+  heard_elsewhere = 15
+};
 
 bool shell(const std::string& commands) { return std::system(("set -e\n" + commands).c_str()) == 0; }
 
@@ -383,6 +402,18 @@ Ending group_over(int space_of_a, int space_of_b, const std::string& sender_host
   return fine;
 }
 
+// A member on one interface hears nothing of what comes to its group on another one, where somebody else has joined it.
+Ending apart(int space_of_a, int space_of_b, const std::string& sender_host, const std::string& there, const std::string& elsewhere,
+             const std::string& uri, size_t longest) {
+  if (setns(space_of_b, CLONE_NEWNET) != 0) return no_namespace;
+  End other(elsewhere);
+  if (!join_in_child(other, uri, Attribute::multicast_receive)) return no_member;
+  const Ending ending = group_over(space_of_a, space_of_b, sender_host, {there}, uri, longest);
+  if (ending != fine) return ending;
+  for (int i = 0; i < 100; ++i) other.transport.turn(host::SystemClock().now());
+  return other.sink.messages.empty() ? fine : heard_elsewhere;
+}
+
 int run_in_namespaces() {
   if (unshare(CLONE_NEWNET) != 0) return no_namespace;
   const int space_of_a = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -394,8 +425,10 @@ int run_in_namespaces() {
   const bool made = space_of_a >= 0 && keeper > 0 && unshare(CLONE_NEWNET) == 0 &&
                     shell(fmt::format("ip link set lo up\nip link add b0 type veth peer name a0 netns {}\nip link set b0 up\n"
                                       "ip addr add 10.77.0.2/24 dev b0\nip addr add fd77::2/64 dev b0 nodad\n"
-                                      "ip route add 224.0.0.0/4 dev b0\n",
-                                      keeper));
+                                      "ip route add 224.0.0.0/4 dev b0\n"
+                                      "ip link add b1 type veth peer name a1 netns {}\nip link set b1 up\n"
+                                      "ip addr add 10.78.0.2/24 dev b1\nip addr add fd78::2/64 dev b1 nodad\n",
+                                      keeper, keeper));
   if (keeper > 0) {
     kill(keeper, SIGKILL);
     waitpid(keeper, nullptr, 0);
@@ -403,7 +436,8 @@ int run_in_namespaces() {
   const int space_of_b = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   if (!made || space_of_b < 0 || setns(space_of_a, CLONE_NEWNET) != 0 ||
       !shell("ip link set lo up\nip link set a0 up\nip addr add 10.77.0.1/24 dev a0\nip addr add fd77::1/64 dev a0 nodad\n"
-             "ip route add 224.0.0.0/4 dev a0\n"))
+             "ip route add 224.0.0.0/4 dev a0\n"
+             "ip link set a1 up\nip addr add 10.78.0.1/24 dev a1\nip addr add fd78::1/64 dev a1 nodad\n"))
     return no_interfaces;
   const std::string v4 = "udp://239.77.1.2:7000";
   const std::string v6 = "udp://[ff15::77]:7000";
@@ -412,9 +446,13 @@ int run_in_namespaces() {
   if (ending == fine) ending = group_over(space_of_a, space_of_b, "*", {"10.77.0.2", "*"}, v4, 1420);
   if (ending == fine) ending = group_over(space_of_a, space_of_b, "fd77::1", {"fd77::2", "fd77::2", "*"}, v6, 1416);
   if (ending == fine) ending = group_over(space_of_a, space_of_b, "fd77::1", {"fd77::2"}, "udp://[ff12::77]:7000", 1416);
+  if (ending == fine) ending = apart(space_of_a, space_of_b, "10.78.0.1", "10.78.0.2", "10.77.0.2", v4, 1420);
+  if (ending == fine) ending = apart(space_of_a, space_of_b, "fd78::1", "fd78::2", "fd77::2", v6, 1416);
   if (ending != fine) return ending;
   if (setns(space_of_a, CLONE_NEWNET) != 0 || !shell("ip link set a0 mtu 1300")) return no_interfaces;
-  return group_over(space_of_a, space_of_b, "10.77.0.1", {"10.77.0.2"}, v4, 1300 - 28 - 36);
+  ending = group_over(space_of_a, space_of_b, "10.77.0.1", {"10.77.0.2"}, v4, 1300 - 28 - 36);
+  if (ending == fine) ending = group_over(space_of_a, space_of_b, "*", {"10.77.0.2"}, v4, 1300 - 28 - 36);
+  return ending;
 }
 
 }  // namespace
