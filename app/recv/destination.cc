@@ -359,8 +359,7 @@ void Destination::Impl::look_at_disk(Instant now, bool is_over) {
   if (!is_over && lanes_.holds_back()) liveness_.hold_back();
   liveness_.look(now, jobs_.running(), jobs_.ended() + root_.steps());
   if (is_over) return;
-  const std::optional<session::Alive> alive = liveness_.take_alive(now);
-  if (alive && link_.messages_delivered()) outbox_.post(*alive);
+  if (const auto alive = liveness_.take_alive(now); alive && link_.messages_delivered()) outbox_.post(*alive);
 }
 
 Instant Destination::Impl::next_deadline() const {

@@ -540,18 +540,14 @@ ports::PeerIdentity Link::peer() const {
 
 uint64_t Link::moved_bytes() const {
   uint64_t bytes = 0;
-  for (const auto& entry : impl_->lanes) {
-    const cci::Connection connection = entry.second.connection;
-    bytes += impl_->endpoint.delivered_bytes(connection).value_or(0) + impl_->endpoint.received_bytes(connection).value_or(0);
-  }
+  for (const auto& entry : impl_->lanes) bytes += moved_bytes_of(impl_->endpoint, entry.second.connection);
   return bytes;
 }
 
 std::optional<ports::PathFigures> Link::path_figures() const {
   std::optional<ports::PathFigures> all;
   for (const auto& entry : impl_->lanes) {
-    const auto one = impl_->endpoint.path_figures(entry.second.connection);
-    if (one) all = all.value_or(ports::PathFigures{}) + *one;
+    if (const auto one = impl_->endpoint.path_figures(entry.second.connection)) all = all.value_or(ports::PathFigures{}) + *one;
   }
   return all;
 }

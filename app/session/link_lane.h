@@ -41,6 +41,11 @@ struct Operation {
   uint64_t context = 0;  // put: the user's; control: the sequence
 };
 
+// In both directions, those of operations that have not ended included.
+[[nodiscard]] inline uint64_t moved_bytes_of(const cci::Endpoint& endpoint, cci::Connection connection) {
+  return endpoint.delivered_bytes(connection).value_or(0) + endpoint.received_bytes(connection).value_or(0);
+}
+
 inline cci::RmaOptions put_options(uint64_t mailbox, uint64_t key, uint64_t epoch, uint64_t length_bytes) {
   cci::RmaOptions options;
   options.write = true;
