@@ -61,6 +61,7 @@ struct DialledTransfer::Attempt {
   std::optional<uint32_t> place_told;
   bool lanes_were_up = false;
   Instant leaves_at = never;  // its role may leave since then
+  bool leaves_early = false;  // the network repeats an endpoint's last words by itself
   Farewell farewell;
   Error why{ErrorKind::ok, ""};
   bool again = false;
@@ -241,6 +242,9 @@ void DialledTransfer::open_session(Instant now) {
                           hops.empty() ? Duration{0} : hops.front().round_trip);
   }
   attempt.dialler.set_lanes(attempt.lanes->lanes());
+  // udp says three times that an endpoint is destroyed. A socket of TCP that is closed drops what it has not delivered as soon as
+  // the peer says anything more, and the peer would wait for us.
+  attempt.leaves_early = !hops.empty() && hops.front().transport == "udp";
   report::Session line{transfer_name(plan_.hello.transfer), plan_.uri, report_hops(hops), {}};
   if (const trust::ProvedPeer* peer = attempt.link.proved()) line.identity = trust::to_string(peer->id);
   services_.reporter.session(line);
@@ -253,7 +257,7 @@ void DialledTransfer::judge(Instant now) {
     abort_session(attempt.link, attempt.role.get(), *stop_why_);
     return end_attempt(now, *stop_why_, false);
   }
-  if (attempt.role && (attempt.role->finished() || may_leave(now))) {
+  if (attempt.role && (attempt.role->finished() || (attempt.leaves_early && may_leave(now)))) {
     const Error* error = attempt.role->error();
     const Error end = error != nullptr ? *error : attempt.role->end();
     const bool had_changes = error != nullptr && end.kind == ErrorKind::vanished;  // a role says so only where it is tried again

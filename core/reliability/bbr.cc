@@ -91,7 +91,7 @@ void Bbr::round_trip(Duration latest, Duration /*smoothed*/, Instant now) {
   if (bandwidth_.most() == 0) {
     const auto round_trip_us = static_cast<uint64_t>(round_trip_.least().count() / 1000);
     const uint64_t wanted = first_bytes_per_s * std::min<uint64_t>(round_trip_us, 1'000'000) / 1'000'000;
-    first_window_ = std::clamp(wanted, first_window_, first_window_datagrams_max * datagram_);
+    first_window_ = std::max(first_window_, std::min(wanted, first_window_datagrams_max * datagram_));
     window_ = std::max(window_, first_window_);
   }
   pace_ = 0;  // the one before was of an assumed round trip

@@ -15,7 +15,8 @@
 // Source: draft-cardwell-iccrg-bbr-congestion-control-00 and -02; Cardwell et al., "BBR:
 // Congestion-Based Congestion Control", ACM Queue 14(5), 2016. Deviation: one bound in flight
 // instead of BBRv2's three, no refill phase, and, in place of an estimate of extra acknowledgements,
-// a fixed addition to the window for batches: what the path carries in a millisecond.
+// a fixed addition to the window for batches: what the path carries in a millisecond; the first window
+// grows with the round trip, and doubles by itself for the first rounds.
 #pragma once
 #include "core/reliability/congestion.h"
 #include "core/reliability/path_model.h"

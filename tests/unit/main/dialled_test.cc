@@ -70,6 +70,9 @@ TEST_CASE("dialled__a_role_that_comes_to_its_end__ends_the_transfer_with_its_cou
 
 TEST_CASE("dialled__a_role_that_may_leave__ends_the_transfer_after_the_endpoints_next_turn") {
   DialledRig rig;
+  ports::HopInfo hop;
+  hop.transport = "udp";
+  rig.net.path = {hop};
   REQUIRE(rig.run_until_moving());
   rig.far_hangs = true;  // nothing is heard of the peer
   rig.script.may_leave = true;
@@ -92,6 +95,20 @@ TEST_CASE("dialled__a_role_that_may_leave__ends_the_transfer_after_the_endpoints
     rig.turn();
     CHECK(rig.transfer->ended());
   }
+}
+
+// A closed socket may drop the last words, and the peer would wait.
+TEST_CASE("dialled__a_role_that_may_leave_over_tcp__waits_until_the_peer_has_heard_it") {
+  DialledRig rig;
+  ports::HopInfo hop;
+  hop.transport = "tcp";
+  rig.net.path = {hop};
+  REQUIRE(rig.run_until_moving());
+  rig.script.may_leave = true;
+  for (int i = 0; i < 10; ++i) rig.turn();
+  CHECK_FALSE(rig.transfer->ended());
+  rig.script.finished = true;
+  REQUIRE(rig.run_to_the_end());
 }
 
 TEST_CASE("dialled__files_that_failed__are_the_result_and_no_reason_to_begin_anew") {
