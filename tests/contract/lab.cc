@@ -230,6 +230,13 @@ bool readable(const Node& node, int timeout_ms) {
   return ::poll(&handle, 1, timeout_ms) == 1;
 }
 
+uint32_t number_of(const Event& event) {
+  uint32_t value = 0;
+  REQUIRE(event.data().size() == sizeof value);
+  std::memcpy(&value, event.data().data(), sizeof value);
+  return value;
+}
+
 std::vector<std::byte> pattern(size_t size, uint32_t seed) {
   std::vector<std::byte> bytes(size);
   SeededEntropy entropy(seed);

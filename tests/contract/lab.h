@@ -116,6 +116,10 @@ struct Pair {
 
 [[nodiscard]] std::vector<std::byte> pattern(size_t size, uint32_t seed);
 
+// A number as a message, as long as the number lives; and the number of a message that came.
+[[nodiscard]] inline Bytes bytes_of(const uint32_t& value) { return {reinterpret_cast<const std::byte*>(&value), sizeof value}; }
+[[nodiscard]] uint32_t number_of(const Event& event);
+
 }  // namespace ccixfer::contract
 
 // Every case starts with one of these: `lab` is a lab of each kind in turn. The native labs only: what routed connections bound or

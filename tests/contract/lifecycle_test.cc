@@ -7,8 +7,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Bytes bytes_of(const uint32_t& value) { return {reinterpret_cast<const std::byte*>(&value), sizeof value}; }
-
 TEST_CASE("contract__disconnect__what_was_sent_before_arrives_then_the_peer_learns") {
   EVERY_LAB(lab);
   Node& a = lab.add();

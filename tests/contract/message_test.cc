@@ -8,15 +8,6 @@ using namespace std::chrono_literals;
 
 bool same(Bytes a, Bytes b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
-uint32_t number_of(const Event& event) {
-  uint32_t value = 0;
-  REQUIRE(event.data().size() == sizeof value);
-  std::memcpy(&value, event.data().data(), sizeof value);
-  return value;
-}
-
-Bytes bytes_of(const uint32_t& value) { return {reinterpret_cast<const std::byte*>(&value), sizeof value}; }
-
 TEST_CASE("contract__messages_of_every_size__arrive_whole_and_aligned") {
   EVERY_LAB(lab);
   Node& a = lab.add();

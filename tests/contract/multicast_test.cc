@@ -8,15 +8,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Bytes bytes_of(const uint32_t& value) { return {reinterpret_cast<const std::byte*>(&value), sizeof value}; }
-
-uint32_t number_of(const Event& event) {
-  uint32_t value = 0;
-  REQUIRE(event.data().size() == sizeof value);
-  std::memcpy(&value, event.data().data(), sizeof value);
-  return value;
-}
-
 // A connection of a group, once its event has come.
 Connection member(Lab& lab, Node& node, const std::string& group, Attribute attribute, uint64_t context = 0) {
   cci::ConnectOptions options;

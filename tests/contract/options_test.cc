@@ -9,15 +9,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Bytes bytes_of(const uint32_t& value) { return {reinterpret_cast<const std::byte*>(&value), sizeof value}; }
-
-uint32_t number_of(const Event& event) {
-  uint32_t value = 0;
-  REQUIRE(event.data().size() == sizeof value);
-  std::memcpy(&value, event.data().data(), sizeof value);
-  return value;
-}
-
 // An errno that a system call returned cannot become a status unseen.
 static_assert(!std::is_convertible_v<int, Status> && !std::is_convertible_v<Status, int>);
 
