@@ -44,6 +44,7 @@ constexpr uint64_t loss_spare_datagrams = 2;  // in a round of few packets a sha
 constexpr uint64_t bound_after_loss = 85;     // percent of what was allowed
 
 constexpr int64_t cruise_round_trips = 6;
+constexpr int64_t cycle_of_sharing = 8;  // round trips
 constexpr int64_t cruise_round_trips_max = 62;
 constexpr Duration cruise_after_loss_max = std::chrono::seconds(2);
 constexpr Duration probe_round_trip_time = std::chrono::milliseconds(200);
@@ -63,15 +64,24 @@ Bbr::Bbr(uint32_t datagram_bytes, uint64_t seed)
 
 uint64_t Bbr::window_min() const { return window_min_datagrams * datagram_; }
 
-uint64_t Bbr::product_bytes(uint64_t percent) const {
+uint64_t Bbr::product_bytes(uint64_t percent) const { return product_bytes(percent, round_trip_.least()); }
+
+uint64_t Bbr::product_bytes(uint64_t percent, Duration round_trip) const {
   if (bandwidth_.most() == 0 || !round_trip_.known()) return first_window_ * percent / 100;
-  const auto round_trip_us = static_cast<uint64_t>(std::max<int64_t>(round_trip_.least().count() / 1000, 1));
+  const auto round_trip_us = static_cast<uint64_t>(std::max<int64_t>(round_trip.count() / 1000, 1));
   return std::max(bandwidth_.most() * round_trip_us / 1'000'000 * percent / 100, datagram_);
+}
+
+// While it shares, the shortest round trip of the last seconds may be one of a queue, and the product with it.
+uint64_t Bbr::window_of_round_trip_probe() const {
+  const bool sharing = phase_ == Phase::sharing || (phase_ == Phase::probe_round_trip && was_sharing_);
+  const Duration path = sharing ? std::min(queue_.path(), round_trip_.least()) : round_trip_.least();
+  return std::max(product_bytes(window_probe_round_trip, path), window_min());
 }
 
 uint64_t Bbr::window_bytes() const {
   uint64_t most = phase_ == Phase::probe_up ? bound_ * pace_up / 100 : bound_;
-  if (phase_ == Phase::probe_round_trip) most = std::min(most, product_bytes(window_probe_round_trip));
+  if (phase_ == Phase::probe_round_trip) most = std::min(most, window_of_round_trip_probe());
   return std::clamp(window_, window_min(), std::clamp(most, window_min(), in_flight_bytes_max));
 }
 
@@ -83,7 +93,9 @@ void Bbr::sent(uint64_t /*bytes*/, uint64_t in_flight_bytes_before, Instant now)
   }
 }
 
-void Bbr::round_trip(Duration latest, Duration /*smoothed*/, Instant now) {
+void Bbr::round_trip(Duration latest, Duration smoothed, Instant now) {
+  smoothed_ = smoothed;
+  queue_.round_trip(latest);
   const bool first = !round_trip_.known();
   round_trip_.add(latest, now);
   no_queue_ = latest * 100 <= round_trip_.least() * queue_begins;
@@ -110,10 +122,12 @@ void Bbr::acked(const AckReport& report) {
 void Bbr::end_round(const AckReport& report) {
   round_ended_ = true;
   const bool lossy = rounds_.lost_more_than(loss_tolerated, loss_spare_datagrams * datagram_);
+  if (full_) look_for_others(report);
+  queue_.next_round();
   if (!full_) look_for_full_pipe(report);
   probe_was_lossy_ = probe_was_lossy_ || (lossy && is_probe_round_);
   if (phase_ == Phase::cruise) is_probe_round_ = false;  // those after it are not
-  if (!lossy) return;
+  if (!lossy || phase_ == Phase::sharing) return;
   if (full_) bound_ = std::max(product_bytes(100), std::min(bound_, window_) * bound_after_loss / 100);
   if (phase_ == Phase::cruise && rounds_.lost_more_than(loss_of_collapse, loss_spare_datagrams * datagram_))
     bandwidth_.next_cycle();
@@ -133,6 +147,26 @@ void Bbr::look_for_full_pipe(const AckReport& report) {
           rounds_.lost_more_than(loss_tolerated, loss_spare_datagrams * datagram_);
 }
 
+void Bbr::look_for_others(const AckReport& report) {
+  const Duration path = round_trip_.least();
+  const bool lost = rounds_.lost_more_than(0, 0);
+  if (phase_ != Phase::sharing) {
+    // Packets that left in startup or in a probe have seen a queue of our own.
+    if (phase_ != Phase::cruise || is_probe_round_) return;
+    if (!lost || !queue_.stood_all_round(path)) return;
+    begin_sharing(report);
+  }
+  queue_.round_ended(lost, path, static_cast<uint32_t>(datagram_), report.now);
+}
+
+void Bbr::begin_sharing(const AckReport& report) {
+  enter(Phase::sharing, report.now);
+  queue_.next_cycle();
+  queue_.begin(std::max(report.in_flight_bytes, window_min()), report.now);
+  bound_ = in_flight_bytes_max;
+  probe_was_lossy_ = false;
+}
+
 void Bbr::enter(Phase phase, Instant now) {
   phase_ = phase;
   phase_since_ = now;
@@ -149,6 +183,7 @@ void Bbr::begin_probe(Instant now) {
   probe_was_lossy_ = false;
   is_probe_round_ = true;
   bandwidth_.next_cycle();
+  queue_.next_cycle();
   enter(Phase::probe_up, now);
 }
 
@@ -163,7 +198,12 @@ void Bbr::advance_phase(const AckReport& report) {
       return;
     case Phase::cruise: {
       const Duration longest = std::min(round_trip_.least() * cruise_round_trips_max, cruise_after_loss_max);
-      if (elapsed >= (probe_was_lossy_ ? std::max(longest, cruise_) : cruise_)) begin_probe(report.now);
+      if (elapsed < (probe_was_lossy_ ? std::max(longest, cruise_) : cruise_)) return;
+      if (queue_.stood_all_cycle(round_trip_.least())) {
+        begin_sharing(report);
+      } else {
+        begin_probe(report.now);
+      }
       return;
     }
     case Phase::probe_up: {
@@ -175,31 +215,45 @@ void Bbr::advance_phase(const AckReport& report) {
     case Phase::probe_down:
       if (elapsed > round_trip_.least() || report.in_flight_bytes <= product_bytes(100)) begin_cruise(report.now);
       return;
+    case Phase::sharing:
+      if (queue_.is_gone(round_trip_.least(), report.now)) return begin_cruise(report.now);
+      if (elapsed < cycle_of_sharing * smoothed_) return;
+      bandwidth_.next_cycle();
+      phase_since_ = report.now;
+      return;
     case Phase::probe_round_trip:
       return;
   }
 }
 
 void Bbr::probe_round_trip(const AckReport& report) {
-  const uint64_t little = std::max(product_bytes(window_probe_round_trip), window_min());
+  const uint64_t little = window_of_round_trip_probe();
   if (phase_ != Phase::probe_round_trip) {
     if (!round_trip_.is_stale()) return;
     // With so little in flight the round trip that was just measured had no queue of ours.
     if (report.in_flight_bytes + bytes_of(report.packets) <= little) return round_trip_.refreshed(report.now);
+    was_sharing_ = phase_ == Phase::sharing;
     enter(Phase::probe_round_trip, report.now);
     probe_ends_ = never;
   }
   if (probe_ends_ == never && report.in_flight_bytes <= little) {
     probe_ends_ = after(report.now, probe_round_trip_time);
+    queue_.next_cycle();
     round_ended_ = false;
   }
   if (probe_ends_ > report.now || !round_ended_) return;
   round_trip_.refreshed(report.now);
-  if (full_) {
-    begin_cruise(report.now);
-  } else {
-    enter(Phase::startup, report.now);
+  end_probe_of_round_trip(report.now);
+}
+
+void Bbr::end_probe_of_round_trip(Instant now) {
+  if (!full_) return enter(Phase::startup, now);
+  if (was_sharing_ && !queue_.was_own()) {
+    enter(Phase::sharing, now);
+    return queue_.go_on(now);
   }
+  if (was_sharing_) bound_ = std::max(queue_.window_bytes(), window_min());
+  begin_cruise(now);
 }
 
 void Bbr::set_pace() {
@@ -215,11 +269,17 @@ void Bbr::set_pace() {
   const uint64_t floor = std::max(bytes_per_s(window_min(), round_trip_.least()), pace_min_bytes_per_s);
   const uint64_t pace = std::max(bandwidth / 100 * percent / 100 * pace_margin, floor);
   pace_ = full_ ? pace : std::max(pace_, pace);
+  if (phase_ == Phase::sharing) pace_ = std::max(bytes_per_s(queue_.window_bytes(), smoothed_) / 100 * pace_up, floor);
   if (doubles_by_itself_) pace_ = std::max(pace_, bytes_per_s(window_, round_trip_.least()) / 200 * pace_startup);
 }
 
 void Bbr::set_window(const AckReport& report) {
   const uint64_t acked = bytes_of(report.packets);
+  if (phase_ == Phase::sharing) {
+    queue_.acked(acked, report.in_flight_bytes + acked, static_cast<uint32_t>(datagram_), smoothed_, report.now);
+    window_ = std::clamp(queue_.window_bytes(), window_min(), in_flight_bytes_max);
+    return;
+  }
   const uint64_t spare = std::min(bandwidth_.most() / batches_per_s, batches_datagrams_max * datagram_);
   const uint64_t target =
       product_bytes(phase_ == Phase::startup ? window_startup : window_usual) + window_spare_datagrams * datagram_ + spare;
@@ -242,6 +302,10 @@ void Bbr::datagram_length(uint32_t bytes) {
 
 // The window begins small and grows with what is acknowledged; the model stays for comparison.
 void Bbr::timed_out() {
+  if (phase_ == Phase::sharing) {
+    phase_ = Phase::cruise;
+    bound_ = std::max(queue_.window_bytes() * bound_after_loss / 100, window_min());
+  }
   window_ = window_min();
   full_bandwidth_ = 0;
   rounds_without_more_ = 0;

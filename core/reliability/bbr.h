@@ -8,6 +8,9 @@
 // whether there is more) and a `probe_down` after it. When no short round trip has been seen for ten
 // seconds, `probe_round_trip` keeps little in flight for 200 ms.
 //
+// Where others keep a queue standing, so that what this connection leaves free is theirs at once, it is in the phase `sharing` and
+// takes what CUBIC would (shared_queue.h), until the queue is gone.
+//
 // Losses: a round that loses more than 2 % bounds what is in flight (never below the product). If
 // it was a round of a probe, the next probe waits longer: the one who probes too far makes way for
 // those who do not, and for those who halve their window at a loss. A round that loses more than 10
@@ -16,16 +19,17 @@
 // Congestion-Based Congestion Control", ACM Queue 14(5), 2016. Deviation: one bound in flight
 // instead of BBRv2's three, no refill phase, and, in place of an estimate of extra acknowledgements,
 // a fixed addition to the window for batches: what the path carries in a millisecond; the first window
-// grows with the round trip, and doubles by itself for the first rounds.
+// grows with the round trip, and doubles by itself for the first rounds; the phase `sharing` is our own.
 #pragma once
 #include "core/reliability/congestion.h"
 #include "core/reliability/path_model.h"
+#include "core/reliability/shared_queue.h"
 
 namespace ccixfer::reliability {
 
 class Bbr final : public CongestionControl {
  public:
-  enum class Phase : uint8_t { startup, drain, cruise, probe_up, probe_down, probe_round_trip };
+  enum class Phase : uint8_t { startup, drain, cruise, probe_up, probe_down, probe_round_trip, sharing };
 
   Bbr(uint32_t datagram_bytes, uint64_t seed);
   void sent(uint64_t bytes, uint64_t in_flight_bytes_before, Instant now) override;
@@ -49,9 +53,14 @@ class Bbr final : public CongestionControl {
   void enter(Phase phase, Instant now);
   void begin_cruise(Instant now);
   void begin_probe(Instant now);
+  void look_for_others(const AckReport& report);
+  void begin_sharing(const AckReport& report);
+  void end_probe_of_round_trip(Instant now);
   void set_pace();
   void set_window(const AckReport& report);
   [[nodiscard]] uint64_t product_bytes(uint64_t percent) const;  // of bandwidth and round trip; the first window while unknown
+  [[nodiscard]] uint64_t product_bytes(uint64_t percent, Duration round_trip) const;
+  [[nodiscard]] uint64_t window_of_round_trip_probe() const;
   [[nodiscard]] uint64_t window_min() const;
 
   uint64_t datagram_;
@@ -66,11 +75,14 @@ class Bbr final : public CongestionControl {
   uint64_t pace_ = 0;
   uint64_t full_bandwidth_ = 0;  // startup: what the next round must exceed by a quarter
   uint32_t rounds_without_more_ = 0;
-  bool no_queue_ = true;            // as the latest round trip shows
-  bool doubles_by_itself_ = false;  // startup's first rounds: the window, whatever the rate's samples say
-  bool full_ = false;               // startup has found the rate
-  bool probe_was_lossy_ = false;    // a round of the last probe has lost too much
-  bool is_probe_round_ = true;      // what the present round loses may be a probe's
+  SharedQueue queue_;
+  Duration smoothed_ = RoundTripFilter::assumed;  // round trip
+  bool was_sharing_ = false;                      // before the probe of the round trip
+  bool no_queue_ = true;                          // as the latest round trip shows
+  bool doubles_by_itself_ = false;                // startup's first rounds: the window, whatever the rate's samples say
+  bool full_ = false;                             // startup has found the rate
+  bool probe_was_lossy_ = false;                  // a round of the last probe has lost too much
+  bool is_probe_round_ = true;                    // what the present round loses may be a probe's
   Instant phase_since_{};
   Duration cruise_{0};        // how long the present one lasts
   bool round_ended_ = false;  // since the round trip's probe had little in flight

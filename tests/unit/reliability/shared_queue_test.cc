@@ -1,0 +1,90 @@
+#include "core/reliability/shared_queue.h"
+
+#include <catch2/catch.hpp>
+
+using namespace ccixfer;
+using namespace std::chrono_literals;
+using reliability::SharedQueue;
+
+namespace {
+
+constexpr uint32_t datagram = 1000;
+constexpr Duration path = 20ms;
+const Instant start{std::chrono::seconds(100)};
+
+}  // namespace
+
+TEST_CASE("shared_queue__one_short_round_trip_in_a_round__no_queue_stood_through_it") {
+  SharedQueue queue;
+  CHECK_FALSE(queue.stood_all_round(path));  // nothing was measured
+  for (const Duration latest : {40ms, 38ms, 39ms}) queue.round_trip(latest);
+  CHECK(queue.stood_all_round(path));
+  CHECK(queue.stood_all_cycle(path));
+  queue.next_round();
+  CHECK_FALSE(queue.stood_all_round(path));
+  queue.round_trip(21ms);
+  queue.round_trip(40ms);
+  CHECK_FALSE(queue.stood_all_round(path));
+  CHECK_FALSE(queue.stood_all_cycle(path));
+  queue.next_round();
+  queue.next_cycle();
+  queue.round_trip(26ms);
+  CHECK(queue.stood_all_round(path));
+  CHECK(queue.stood_all_cycle(path));
+}
+
+TEST_CASE("shared_queue__a_difference_that_hosts_make__it_is_no_queue") {
+  SharedQueue queue;
+  queue.round_trip(2ms);
+  CHECK_FALSE(queue.stood_all_round(100us));
+  queue.next_round();
+  queue.round_trip(3ms);
+  CHECK(queue.stood_all_round(100us));
+  queue.next_round();
+  queue.round_trip(120ms);
+  CHECK_FALSE(queue.stood_all_round(100ms));  // less than a quarter
+}
+
+TEST_CASE("shared_queue__losses__only_those_in_a_standing_queue_make_the_window_smaller") {
+  SharedQueue queue;
+  queue.begin(100'000, start);
+  queue.round_trip(20ms);
+  queue.round_ended(true, path, datagram, start);
+  CHECK(queue.window_bytes() == 100'000);
+  queue.next_round();
+  queue.round_trip(30ms);
+  queue.round_ended(false, path, datagram, start);
+  CHECK(queue.window_bytes() == 100'000);
+  queue.round_ended(true, path, datagram, start);
+  CHECK(queue.window_bytes() == 70'000);
+}
+
+TEST_CASE("shared_queue__a_window_that_is_not_used__it_does_not_grow") {
+  SharedQueue queue;
+  queue.begin(100'000, start);
+  for (int i = 1; i <= 100; ++i) queue.acked(10'000, 49'000, datagram, path, start + i * path);
+  CHECK(queue.window_bytes() == 100'000);
+  for (int i = 101; i <= 200; ++i) queue.acked(10'000, 50'000, datagram, path, start + i * path);
+  CHECK(queue.window_bytes() > 100'000);
+}
+
+TEST_CASE("shared_queue__no_queue_for_sixty_round_trips_or_three_seconds__the_others_are_gone") {
+  for (const Duration round_trip : {20ms, 200ms}) {
+    CAPTURE(round_trip.count());
+    SharedQueue queue;
+    queue.begin(100'000, start);
+    const Duration wait = round_trip == 20ms ? Duration(1240ms) : Duration(3s);
+    CHECK_FALSE(queue.is_gone(round_trip, start + wait));
+    CHECK(queue.is_gone(round_trip, start + wait + 1ms));
+    queue.round_trip(round_trip * 105 / 100);
+    queue.round_ended(false, round_trip, datagram, start + 1s);
+    CHECK(queue.is_gone(round_trip, start + wait + 1ms));
+    queue.next_round();
+    queue.round_trip(round_trip * 115 / 100);
+    queue.round_ended(false, round_trip, datagram, start + 1s);
+    CHECK_FALSE(queue.is_gone(round_trip, start + wait + 1s));
+    queue.go_on(start + 2s);
+    CHECK_FALSE(queue.is_gone(round_trip, start + wait + 2s));
+    CHECK(queue.is_gone(round_trip, start + wait + 2s + 1ms));
+  }
+}
