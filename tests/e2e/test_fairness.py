@@ -1,16 +1,13 @@
-"""A transfer over udp beside a flow of the kernel's cubic, through one bottleneck that drops what its queue does not hold. tests/bench/wan_link.cc
-is the bottleneck. The same in simulated time, over more paths: tests/unit/reliability/fairness_test.cc."""
-import json
+"""A transfer over udp beside a flow of the kernel's cubic, through one bottleneck that drops what its queue does not hold. bottleneck.py
+makes the link. The same in simulated time, over more paths: tests/unit/reliability/fairness_test.cc."""
 import os
-import pathlib
-import subprocess
 import sys
 import time
 
-from lab import Lab, check, run
+from bottleneck import Bottleneck
+from lab import Lab, check
 
 RATE_MBPS = 50
-LINK_SOURCE = pathlib.Path(__file__).resolve().parents[1] / "bench/wan_link.cc"
 
 SINK = """
 import socket
@@ -31,40 +28,6 @@ while True:
 """
 
 
-class Bottleneck:
-    """near (10.0.0.1) - the link - far (10.0.0.2)."""
-
-    def __init__(self, lab, round_trip_ms, products):
-        self.lab, self.children = lab, []
-        self.program = lab.directory / "wan_link"
-        run("g++", "-std=c++20", "-O2", "-pthread", "-o", self.program, LINK_SOURCE)
-        self.near, self.far, self.middle = (lab.host(f"fair-{name}") for name in ("near", "far", "middle"))
-        for host, inner, address in ((self.near, "side1", "10.0.0.1/24"), (self.far, "side2", "10.0.0.2/24")):
-            run("ip", "link", "add", inner, "netns", self.middle.name, "type", "veth", "peer", "name", "wan", "netns", host.name)
-            self.middle.run("ip", "link", "set", inner, "up")
-            host.run("ip", "addr", "add", address, "dev", "wan")
-            host.run("ip", "link", "set", "wan", "up")
-            host.run(self.program, "prepare", "wan")
-        self.middle.run(self.program, "prepare", "side1", "side2")
-        queue_kb = int(RATE_MBPS * round_trip_ms / 8 * products)
-        self.child(self.middle, self.program, "join", "side1", "side2", RATE_MBPS, round_trip_ms / 2, 0, queue_kb, 1)
-
-    def child(self, host, *command):
-        """A helper of the test that says one line when it is ready."""
-        process = subprocess.Popen([*host.prefix, *map(str, command)], stdout=subprocess.PIPE, text=True)
-        self.children.append(process)
-        check(process.stdout.readline().strip() == "ready", f"not ready: {command}")
-
-    def received_bytes(self, host):
-        counters = host.run("ip", "-j", "-s", "link", "show", "wan").stdout
-        return json.loads(counters)[0]["stats64"]["rx"]["bytes"]
-
-    def end(self):
-        for process in self.children:
-            process.kill()
-            process.wait()
-
-
 def received_by_tcp(host):
     """Bytes that came to the sink, as its socket counts them."""
     listed = host.run("ss", "-tinH", "state", "established", "src", "10.0.0.2:7000").stdout
@@ -74,7 +37,7 @@ def received_by_tcp(host):
 def shares(round_trip_ms, products, first, warm, seconds):
     """What the link carries of udp over what it carries of tcp. Up to three windows of time, all of them together, until the verdict is good."""
     with Lab("fair") as lab:
-        path = Bottleneck(lab, round_trip_ms, products)
+        path = Bottleneck(lab, RATE_MBPS, round_trip_ms, products)
         try:
             root = lab.directory / "incoming"
             root.mkdir()

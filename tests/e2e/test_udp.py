@@ -1,6 +1,8 @@
 """Transfers over UDP: direct, and over routes that mix it with tcp; kills at every part of the way; what is refused."""
+import os
 import signal
 
+from bottleneck import Bottleneck
 from lab import Lab, big_file, check, device, native, routed, same_tree, sha256, small_tree
 from test_security import Account, Pair, ends
 
@@ -192,3 +194,22 @@ def test_udp_secured__push_and_ticket__identical_and_strangers_are_refused():
             lines = [line for line in receiver.stderr().splitlines() if line.startswith("cxt1")]
         ends(lab.start(None, "with_ticket", "send", "-a", source / "large", lines[0], env=Account(lab, "dave").env), 0)
         check(sha256(once / "large") == sha256(source / "large"), "what went by the ticket differs")
+
+
+# A command that ends early says its goodbye three times and waits for no answer; the receiver that hears none of them would wait for a minute.
+def test_udp__a_path_that_loses_much__a_receiver_of_one_transfer_ends_with_it():
+    with Lab("udp") as lab:
+        path = Bottleneck(lab, 50, 20, loss_percent=15)
+        try:
+            source = lab.directory / "source"
+            source.write_bytes(os.urandom(20_000))
+            for number in range(12):
+                root = lab.directory / f"incoming{number}"
+                root.mkdir()
+                receiver = lab.start_ready(path.far, "recv", "recv", "--once", "--root", root, "--insecure", "--listen", "udp://10.0.0.2:0")
+                sender = lab.start(path.near, "send", "send", "--insecure", source, f"{native(receiver.uris)}/copy")
+                check(sender.wait() == 0, sender.tail())
+                check(receiver.wait(patience_s=30) == 0, receiver.tail())
+                check(sha256(root / "copy") == sha256(source), f"another content: {root}")
+        finally:
+            path.end()
