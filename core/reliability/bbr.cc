@@ -162,7 +162,10 @@ void Bbr::look_for_others(const AckReport& report) {
 void Bbr::begin_sharing(const AckReport& report) {
   enter(Phase::sharing, report.now);
   queue_.next_cycle();
-  queue_.begin(std::max(report.in_flight_bytes, window_min()), report.now);
+  uint64_t begins = report.in_flight_bytes + bytes_of(report.packets);
+  // Who had little to send may have what the model allowed: CUBIC would take long to get there.
+  if (report.rate.app_limited) begins = std::max(begins, std::min(window_, product_bytes(100)));
+  queue_.begin(std::max(begins, window_min()), report.now);
   bound_ = in_flight_bytes_max;
   probe_was_lossy_ = false;
 }
@@ -216,7 +219,7 @@ void Bbr::advance_phase(const AckReport& report) {
       if (elapsed > round_trip_.least() || report.in_flight_bytes <= product_bytes(100)) begin_cruise(report.now);
       return;
     case Phase::sharing:
-      if (queue_.is_gone(round_trip_.least(), report.now)) return begin_cruise(report.now);
+      if (queue_.is_gone(round_trip_.least(), smoothed_, report.now)) return begin_cruise(report.now);
       if (elapsed < cycle_of_sharing * smoothed_) return;
       bandwidth_.next_cycle();
       phase_since_ = report.now;
@@ -250,6 +253,7 @@ void Bbr::end_probe_of_round_trip(Instant now) {
   if (!full_) return enter(Phase::startup, now);
   if (was_sharing_ && !queue_.was_own()) {
     enter(Phase::sharing, now);
+    bound_ = in_flight_bytes_max;
     return queue_.go_on(now);
   }
   if (was_sharing_) bound_ = std::max(queue_.window_bytes(), window_min());
@@ -305,7 +309,9 @@ void Bbr::timed_out() {
   if (phase_ == Phase::sharing) {
     phase_ = Phase::cruise;
     bound_ = std::max(queue_.window_bytes() * bound_after_loss / 100, window_min());
+    queue_.next_cycle();
   }
+  was_sharing_ = false;
   window_ = window_min();
   full_bandwidth_ = 0;
   rounds_without_more_ = 0;

@@ -17,13 +17,18 @@ bool SharedQueue::stood(Duration least, Duration path) {
   return least != forever && least > path + stands_min && least * 100 > path * stands;
 }
 
+bool SharedQueue::is_none(Duration least, Duration path) {
+  return least != forever && (least <= path + stands_min || least * 100 <= path * gone);
+}
+
 void SharedQueue::begin(uint64_t in_flight_bytes, Instant now) {
   window_.begin(in_flight_bytes, in_flight_bytes);
   seen_at_ = now;
+  foreign_ = 0;
 }
 
 bool SharedQueue::was_own() {
-  const bool own = cycle_least_ == forever || cycle_least_ * 100 <= least_ * gone || ++foreign_ == foreign_max;
+  const bool own = cycle_least_ == forever || is_none(cycle_least_, least_) || ++foreign_ == foreign_max;
   if (!own) return false;
   foreign_ = 0;
   least_ = cycle_least_;
@@ -32,7 +37,7 @@ bool SharedQueue::was_own() {
 
 void SharedQueue::round_ended(bool lost, Duration path, uint32_t datagram_bytes, Instant now) {
   if (lost && stood_all_round(path)) window_.lost(datagram_bytes);
-  if (round_least_ == forever || round_least_ * 100 > path * gone) seen_at_ = now;
+  if (!is_none(round_least_, path)) seen_at_ = now;
 }
 
 void SharedQueue::acked(uint64_t bytes, uint64_t in_flight_bytes_before, uint32_t datagram_bytes, Duration round_trip,
@@ -41,6 +46,8 @@ void SharedQueue::acked(uint64_t bytes, uint64_t in_flight_bytes_before, uint32_
   if (in_flight_bytes_before >= window_.bytes() / 2) window_.acked(bytes, datagram_bytes, round_trip, now);
 }
 
-bool SharedQueue::is_gone(Duration path, Instant now) const { return now - seen_at_ > std::min(path * gone_round_trips, gone_max); }
+bool SharedQueue::is_gone(Duration path, Duration round_trip, Instant now) const {
+  return now - seen_at_ > std::min(path * gone_round_trips, gone_max) + 2 * round_trip;  // it is looked for once in a round
+}
 
 }  // namespace ccixfer::reliability

@@ -1,9 +1,9 @@
 // The queue of a path that others keep standing. Tells by the round trips whether there is one that this connection has not built,
 // and how much the connection keeps in flight meanwhile: what CUBIC would, as most of the others do. Pure; `now` is an argument.
 //
-// A queue stands through a time if even the shortest round trip of that time is longer than the path's own by a quarter and 2 ms.
-// The connection's own probes do not look like that: each of them empties the queue that it has built. What is lost while a queue
-// stands is lost to it, and what is lost without one says nothing: a path may lose packets for other reasons.
+// A queue stands through a time if even the shortest round trip of that time is longer than the path's own by a quarter, and by 2
+// ms. The connection's own probes do not look like that: each of them empties the queue that it has built. What is lost while a
+// queue stands is lost to it, and what is lost without one says nothing: a path may lose packets for other reasons.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -29,19 +29,20 @@ class SharedQueue {
   // From now on the window is CUBIC's, and begins with what is in flight.
   void begin(uint64_t in_flight_bytes, Instant now);
   // At the end of a time in which the connection had little in flight, and which was one cycle: the queue was gone then, so it was
-  // the connection's own.
+  // the connection's own. Three times in a row it was not: the path is another one, and counts as such.
   [[nodiscard]] bool was_own();
   [[nodiscard]] Duration path() const { return least_; }  // the shortest round trip of all, or since the path became another one
   void go_on(Instant now) { seen_at_ = now; }             // after a probe of the round trip, which has emptied the queue
   // Before next_round(). `lost`: anything was, in this round.
   void round_ended(bool lost, Duration path, uint32_t datagram_bytes, Instant now);
   void acked(uint64_t bytes, uint64_t in_flight_bytes_before, uint32_t datagram_bytes, Duration round_trip, Instant now);
-  // No queue was seen for so long that the others are gone, and not just making way after a loss.
-  [[nodiscard]] bool is_gone(Duration path, Instant now) const;
+  // No queue was seen for so long that the others are gone, and not just making way after a loss. `round_trip`: as it is now.
+  [[nodiscard]] bool is_gone(Duration path, Duration round_trip, Instant now) const;
   [[nodiscard]] uint64_t window_bytes() const { return window_.bytes(); }
 
  private:
   [[nodiscard]] static bool stood(Duration least, Duration path);
+  [[nodiscard]] static bool is_none(Duration least, Duration path);
 
   Duration round_least_ = forever;
   Duration cycle_least_ = forever;

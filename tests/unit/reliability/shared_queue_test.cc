@@ -74,17 +74,57 @@ TEST_CASE("shared_queue__no_queue_for_sixty_round_trips_or_three_seconds__the_ot
     SharedQueue queue;
     queue.begin(100'000, start);
     const Duration wait = round_trip == 20ms ? Duration(1240ms) : Duration(3s);
-    CHECK_FALSE(queue.is_gone(round_trip, start + wait));
-    CHECK(queue.is_gone(round_trip, start + wait + 1ms));
+    CHECK_FALSE(queue.is_gone(round_trip, Duration{0}, start + wait));
+    CHECK(queue.is_gone(round_trip, Duration{0}, start + wait + 1ms));
     queue.round_trip(round_trip * 105 / 100);
     queue.round_ended(false, round_trip, datagram, start + 1s);
-    CHECK(queue.is_gone(round_trip, start + wait + 1ms));
+    CHECK(queue.is_gone(round_trip, Duration{0}, start + wait + 1ms));
     queue.next_round();
     queue.round_trip(round_trip * 115 / 100);
     queue.round_ended(false, round_trip, datagram, start + 1s);
-    CHECK_FALSE(queue.is_gone(round_trip, start + wait + 1s));
+    CHECK_FALSE(queue.is_gone(round_trip, Duration{0}, start + wait + 1s));
     queue.go_on(start + 2s);
-    CHECK_FALSE(queue.is_gone(round_trip, start + wait + 2s));
-    CHECK(queue.is_gone(round_trip, start + wait + 2s + 1ms));
+    CHECK_FALSE(queue.is_gone(round_trip, Duration{0}, start + wait + 2s));
+    CHECK(queue.is_gone(round_trip, Duration{0}, start + wait + 2s + 1ms));
   }
+}
+
+// The first round in the phase ends after a round trip, and until then nobody has looked.
+TEST_CASE("shared_queue__a_queue_much_longer_than_the_path__it_is_not_gone_before_a_round_has_ended") {
+  SharedQueue queue;
+  queue.begin(100'000, start);
+  CHECK_FALSE(queue.is_gone(1ms, 100ms, start + 200ms));
+  queue.round_trip(100ms);
+  queue.round_ended(false, 1ms, datagram, start + 101ms);
+  CHECK_FALSE(queue.is_gone(1ms, 100ms, start + 300ms));
+  CHECK(queue.is_gone(1ms, 100ms, start + 364ms));
+}
+
+TEST_CASE("shared_queue__a_short_path__two_milliseconds_more_are_no_queue") {
+  SharedQueue queue;
+  queue.begin(100'000, start);
+  queue.round_trip(2ms);
+  queue.round_ended(false, 200us, datagram, start + 1s);
+  CHECK(queue.is_gone(200us, 2ms, start + 100ms));
+}
+
+TEST_CASE("shared_queue__a_time_with_little_in_flight__says_whose_queue_it_was") {
+  SharedQueue queue;
+  const auto probe = [&queue](Duration least) {
+    queue.next_cycle();
+    queue.round_trip(least);
+    return queue.was_own();
+  };
+  queue.begin(100'000, start);
+  CHECK(probe(20ms));
+  CHECK(probe(22ms));
+  CHECK_FALSE(probe(40ms));
+  CHECK_FALSE(probe(40ms));
+  CHECK(queue.path() <= 22ms);
+  queue.begin(100'000, start);  // it was left meanwhile: two are not three in a row
+  CHECK_FALSE(probe(40ms));
+  CHECK_FALSE(probe(40ms));
+  CHECK(probe(40ms));  // the path is another one
+  CHECK(queue.path() == 40ms);
+  CHECK(probe(41ms));
 }
