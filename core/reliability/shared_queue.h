@@ -2,8 +2,8 @@
 // and how much the connection keeps in flight meanwhile: what CUBIC would, as most of the others do. Pure; `now` is an argument.
 //
 // A queue stands through a time if even the shortest round trip of that time is longer than the path's own by a quarter, and by 2
-// ms. The connection's own probes do not look like that: each of them empties the queue that it has built. What is lost while a
-// queue stands is lost to it, and what is lost without one says nothing: a path may lose packets for other reasons.
+// ms at least. The connection's own probes do not look like that: each of them empties the queue that it has built. What is lost
+// while a queue stands is lost to it, and what is lost without one says nothing: a path may lose packets for other reasons.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +32,7 @@ class SharedQueue {
   // the connection's own. Three times in a row it was not: the path is another one, and counts as such.
   [[nodiscard]] bool was_own();
   [[nodiscard]] Duration path() const { return least_; }  // the shortest round trip of all, or since the path became another one
-  void go_on(Instant now) { seen_at_ = now; }             // after a probe of the round trip, which has emptied the queue
+  void go_on(Instant now) { seen_at_ = now; }             // after a probe of the round trip that found it still
   // Before next_round(). `lost`: anything was, in this round.
   void round_ended(bool lost, Duration path, uint32_t datagram_bytes, Instant now);
   void acked(uint64_t bytes, uint64_t in_flight_bytes_before, uint32_t datagram_bytes, Duration round_trip, Instant now);

@@ -26,6 +26,13 @@ std::vector<ErrorKind> all_kinds() {
   return kinds;
 }
 
+void run_until_moving_over(DialledRig& rig, const char* transport) {
+  ports::HopInfo hop;
+  hop.transport = transport;
+  rig.net.path = {hop};
+  REQUIRE(rig.run_until_moving());
+}
+
 }  // namespace
 
 TEST_CASE("dialled__a_role_that_comes_to_its_end__ends_the_transfer_with_its_counts") {
@@ -70,10 +77,7 @@ TEST_CASE("dialled__a_role_that_comes_to_its_end__ends_the_transfer_with_its_cou
 
 TEST_CASE("dialled__a_role_that_may_leave__ends_the_transfer_after_the_endpoints_next_turn") {
   DialledRig rig;
-  ports::HopInfo hop;
-  hop.transport = "udp";
-  rig.net.path = {hop};
-  REQUIRE(rig.run_until_moving());
+  run_until_moving_over(rig, "udp");
   rig.far_hangs = true;  // nothing is heard of the peer
   rig.script.may_leave = true;
   rig.turn();
@@ -100,10 +104,7 @@ TEST_CASE("dialled__a_role_that_may_leave__ends_the_transfer_after_the_endpoints
 // A closed socket may drop the last words, and the peer would wait.
 TEST_CASE("dialled__a_role_that_may_leave_over_tcp__waits_until_the_peer_has_heard_it") {
   DialledRig rig;
-  ports::HopInfo hop;
-  hop.transport = "tcp";
-  rig.net.path = {hop};
-  REQUIRE(rig.run_until_moving());
+  run_until_moving_over(rig, "tcp");
   rig.script.may_leave = true;
   for (int i = 0; i < 10; ++i) rig.turn();
   CHECK_FALSE(rig.transfer->ended());
