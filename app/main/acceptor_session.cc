@@ -243,7 +243,9 @@ Result<void> Acceptor::Session::begin(Instant now) {
     place = *seat;
     link_.post(session::TeamSeat{place.seat != Teams::Seat::leads});
   }
-  link_.post(session::Opened{number, options.lanes_max});
+  // What a session listed before it had to wait may have changed since.
+  const bool takes_first = options.root != nullptr && options.second == nullptr && !team_ && !place_ && open.first.count > 0;
+  link_.post(session::Opened{number, options.lanes_max, takes_first});
   if (place.seat != Teams::Seat::leads) return help(place, now);
   report_session();
   if (options.wall_time_s) began_s_ = options.wall_time_s();
@@ -272,6 +274,7 @@ Result<void> Acceptor::Session::begin(Instant now) {
         has_rate ? acceptor_.receive_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.receive_rates_.process();
     part.record = transfer_->record;
     part.receipt = book_.get();
+    if (takes_first) part.first = open.first;
     if (team_) part.team = acceptor_.options_.team;
     if (grant_) part.limits = limits_of(*grant_);
     role_ = make_destination(services, link_, part);

@@ -20,6 +20,8 @@ constexpr Duration pause_longest = std::chrono::seconds(5);
 constexpr Duration silent_farewell_timeout = std::chrono::milliseconds(500);  // nobody listened before either
 constexpr Duration dialler_slack = std::chrono::seconds(2);  // the dialler knows best why nobody answered: let it speak first
 
+constexpr Duration listing_patience = std::chrono::milliseconds(20);
+
 constexpr Duration address_patience = std::chrono::seconds(2);  // of one address of several
 
 std::string at(const std::string& what, const std::string& uri, const char* what_to_do) {
@@ -41,7 +43,7 @@ struct DialledTransfer::Attempt {
         began(now) {
     if (transfer.plan_.seal) link.secure(*transfer.plan_.seal);
     hub.add_link(&link);
-    hub.add_dialler(&dialler);
+    if (transfer.plan_.seal) dial();
   }
   ~Attempt() {
     forwarder.detach();
@@ -49,13 +51,17 @@ struct DialledTransfer::Attempt {
     hub.remove_dialler(&dialler);
     hub.remove_link(&link);
   }
+  void dial() { hub.add_dialler(&dialler); }
 
   session::Hub& hub;
   Forwarder forwarder;
   session::Link link;
   session::Dialler dialler;
   std::unique_ptr<TransferRole> role;
+  std::unique_ptr<TransferRole> ahead;  // it lists for the Open, and is the role if its entries are taken
+  Instant lists_since = never;
   Instant began;
+  bool is_right_peer = false;
   bool asked = false;  // Open is posted
   uint64_t queue_news_seen = 0;
   std::optional<uint32_t> place_told;
@@ -131,13 +137,14 @@ void DialledTransfer::turn_attempt(Instant now) {
   Attempt& attempt = *attempt_;
   const bool up = !attempt.link.live_lanes().empty();
   if (up) reached_ = true;
-  if (!attempt.asked && attempt.link.is_secured()) {  // without encryption at once: it travels with the first connection's request
-    attempt.asked = true;
-    if (auto asked = ask_for_session(); !asked) {
-      abort_session(attempt.link, nullptr, {asked.error().kind, "the peer is not the one that we want to reach"});
-      return end_attempt(now, asked.error(), false);
+  if (!attempt.is_right_peer && attempt.link.is_secured()) {
+    if (auto judged = judge_peer(); !judged) {
+      abort_session(attempt.link, nullptr, {judged.error().kind, "the peer is not the one that we want to reach"});
+      return end_attempt(now, judged.error(), false);
     }
+    attempt.is_right_peer = true;
   }
+  if (!attempt.asked && attempt.is_right_peer && is_ready_to_ask(now)) ask_for_session(now);
   const bool lost = attempt.lanes_were_up && !up;
   attempt.lanes_were_up = up;
   if (lost) ++losses_in_vain_;
@@ -153,25 +160,52 @@ void DialledTransfer::turn_attempt(Instant now) {
 }
 
 // Only a peer that is the right one learns what is wanted of it.
-Result<void> DialledTransfer::ask_for_session() {
-  session::Link& link = attempt_->link;
-  session::Open open = plan_.open;
-  if (const trust::ProvedPeer* peer = link.proved()) {
-    if (peer_ && *peer_ != peer->id) {
-      return fail(ErrorKind::authentication, fmt::format("another peer answers now: {}: it was {} and is {}: check who runs there",
-                                                         plan_.uri, trust::to_string(*peer_), trust::to_string(peer->id)));
-    }
-    if (!peer_) {
-      if (auto judged = plan_.judge_peer(*peer, plan_.uri); !judged) return judged;
-    }
-    peer_ = peer->id;
-    if (plan_.ticket) {
-      open.ticket = session::TicketProof{plan_.ticket->number,
-                                         trust::prove(plan_.ticket->secret, plan_.ticket->number, link.keys()->ticket())};
-    }
+Result<void> DialledTransfer::judge_peer() {
+  const trust::ProvedPeer* peer = attempt_->link.proved();
+  if (peer == nullptr) return {};
+  if (peer_ && *peer_ != peer->id) {
+    return fail(ErrorKind::authentication, fmt::format("another peer answers now: {}: it was {} and is {}: check who runs there",
+                                                       plan_.uri, trust::to_string(*peer_), trust::to_string(peer->id)));
   }
-  for (const session::Message& part : session::cut(open)) link.post(part);
+  if (!peer_) {
+    if (auto judged = plan_.judge_peer(*peer, plan_.uri); !judged) return judged;
+  }
+  peer_ = peer->id;
   return {};
+}
+
+// A slow disk holds nothing up for long: then the entries come as they always can.
+bool DialledTransfer::is_ready_to_ask(Instant now) {
+  Attempt& attempt = *attempt_;
+  if (!plan_.lists_ahead) return true;
+  if (!attempt.ahead) {
+    attempt.ahead = plan_.make_role(attempt.link, wish());
+    attempt.ahead->list_ahead();
+    attempt.lists_since = now;
+  }
+  attempt.ahead->turn(now);
+  return attempt.ahead->has_listed_ahead() || now >= after(attempt.lists_since, listing_patience);
+}
+
+// Without encryption before the first dial: it travels with the first connection's request.
+void DialledTransfer::ask_for_session(Instant now) {
+  Attempt& attempt = *attempt_;
+  attempt.asked = true;
+  if (attempt.ahead && attempt.ahead->error() != nullptr) return end_attempt(now, *attempt.ahead->error(), false);
+  session::Open open = plan_.open;
+  if (plan_.ticket && attempt.link.keys() != nullptr) {
+    open.ticket = session::TicketProof{plan_.ticket->number,
+                                       trust::prove(plan_.ticket->secret, plan_.ticket->number, attempt.link.keys()->ticket())};
+  }
+  if (attempt.ahead && attempt.ahead->has_listed_ahead()) open.first = attempt.ahead->first_entries(room_for_first_entries(open));
+  if (open.first.count == 0) attempt.ahead.reset();
+  for (const session::Message& part : session::cut(open)) attempt.link.post(part);
+  if (!plan_.seal) attempt.dial();
+}
+
+RoleWish DialledTransfer::wish() const {
+  const bool may_begin_again = !plan_.retries || attempts_ <= *plan_.retries;
+  return {may_begin_again && changed_sessions_ < changed_sessions_max, attempt_->forwarder.is_helper()};
 }
 
 // Once for each reason in a row: whoever mistyped the address need not wait for the timeout to learn it. (With --retries each
@@ -226,9 +260,9 @@ Error DialledTransfer::late() const {
 void DialledTransfer::open_session(Instant now) {
   Attempt& attempt = *attempt_;
   attempt.link.set_session(attempt.forwarder.opened()->session);
-  const bool may_begin_again = !plan_.retries || attempts_ <= *plan_.retries;
-  attempt.role =
-      plan_.make_role(attempt.link, {may_begin_again && changed_sessions_ < changed_sessions_max, attempt.forwarder.is_helper()});
+  if (attempt.forwarder.opened()->took_first_entries) attempt.role = std::move(attempt.ahead);
+  attempt.ahead.reset();
+  if (!attempt.role) attempt.role = plan_.make_role(attempt.link, wish());
   attempt.forwarder.attach(attempt.role->handler());  // before start(): it takes up live lanes that it has not been told of
   attempt.role->start(now);
   const uint32_t allowed = std::max<uint32_t>(1, attempt.forwarder.opened()->lanes_max);
@@ -364,11 +398,16 @@ void DialledTransfer::turn_farewell(Instant now) {
 Instant DialledTransfer::next_deadline() const {
   if (ended_) return never;
   if (!attempt_) return begin_at_;
-  const Instant role = attempt_->role ? attempt_->role->next_deadline() : never;
+  const Instant role = attempt_->role ? attempt_->role->next_deadline() : listing_deadline();
   const bool leaves = attempt_->farewell.has_begun();
   const Instant own = leaves ? attempt_->farewell.next_deadline() : give_up_at();
   const Instant look = attempt_->lanes && !leaves ? attempt_->lanes->next_look() : never;
   return std::min({role, own, look, attempt_->leaves_at, attempt_->dialler.next_deadline()});
+}
+
+Instant DialledTransfer::listing_deadline() const {
+  if (!attempt_->ahead || attempt_->asked) return never;
+  return std::min(attempt_->ahead->next_deadline(), after(attempt_->lists_since, listing_patience));
 }
 
 Instant DialledTransfer::give_up_at() const {

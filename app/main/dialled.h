@@ -43,6 +43,9 @@ struct DialPlan {
   Duration timeout = std::chrono::seconds(60);
   std::optional<uint32_t> retries;  // new sessions at most; none: as many as the timeout allows
   std::function<std::unique_ptr<TransferRole>(session::Link&, const RoleWish&)> make_role;
+  // Of a push whose process is no team's: it lists before the session is open, so that its first entries travel with the Open. The
+  // role is made then; when the acceptor does not take them, it goes, and another one begins with what is there by then.
+  bool lists_ahead = false;
   std::optional<session::SealSetup> seal;  // none: --insecure. Then there is judge_peer too
   // Whether the peer that was reached is the one that is meant. It may ask a person and block for as long. authentication: it is
   // not
@@ -85,7 +88,10 @@ class DialledTransfer {
   void begin_attempt(Instant now);
   void turn_attempt(Instant now);
   void choose_address();
-  [[nodiscard]] Result<void> ask_for_session();
+  void ask_for_session(Instant now);
+  [[nodiscard]] Result<void> judge_peer();
+  [[nodiscard]] bool is_ready_to_ask(Instant now);
+  [[nodiscard]] RoleWish wish() const;
   void open_session(Instant now);
   void tell_trouble();
   void judge(Instant now);
@@ -96,6 +102,7 @@ class DialledTransfer {
   void turn_farewell(Instant now);
   [[nodiscard]] Error late() const;
   [[nodiscard]] Instant give_up_at() const;
+  [[nodiscard]] Instant listing_deadline() const;
 
   const SessionServices services_;
   session::Hub& hub_;

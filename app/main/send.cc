@@ -235,6 +235,7 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   if (!tweaks) return {tweaks.error(), {}};
   part.tweaks = std::move(*tweaks);
   plan.open.team = *team;
+  plan.lists_ahead = !team->has_value() && !command.transfer.checksum;
   std::optional<Place> second_place;
   if (const size_t which = *team ? ((*team)->part - 1u) % places.size() : 0; which != 0) second_place = places[which];
   if (second_place) {

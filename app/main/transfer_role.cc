@@ -46,6 +46,9 @@ class SourceRole final : public TransferRole {
         source_(options(part), link, services.work, services.pool, services.pool_region, observer_, services.counters) {}
 
   session::LinkHandler& handler() override { return source_; }
+  void list_ahead() override { source_.list_ahead(); }
+  bool has_listed_ahead() const override { return source_.has_listed_ahead(); }
+  session::FirstEntries first_entries(size_t bytes_max) override { return source_.first_entries(bytes_max); }
   void start(Instant now) override { source_.start(now); }
   void turn(Instant now) override { source_.turn(now); }
   Instant next_deadline() const override { return source_.next_deadline(); }
@@ -149,6 +152,7 @@ class DestinationRole final : public TransferRole {
     options.receipt = part.receipt;
     options.tweaks = part.tweaks;
     options.tries_changed_again = part.tries_changed_again;
+    options.first = part.first;
     options.team = part.team;
     return options;
   }

@@ -60,6 +60,13 @@ class TransferRole {
  public:
   virtual ~TransferRole() = default;
   virtual session::LinkHandler& handler() = 0;
+  // Of a source, before start(): it lists already, turn() goes on with that, and the Open takes what is found first along.
+  virtual void list_ahead() {}
+  [[nodiscard]] virtual bool has_listed_ahead() const { return true; }
+  [[nodiscard]] virtual session::FirstEntries first_entries(size_t bytes_max) {
+    static_cast<void>(bytes_max);
+    return {};
+  }
   virtual void start(Instant now) = 0;
   virtual void turn(Instant now) = 0;
   [[nodiscard]] virtual Instant next_deadline() const = 0;
@@ -141,8 +148,9 @@ struct DestinationPart {
   std::shared_ptr<FailedList> failed = {};
   receipt::Sink* receipt = nullptr;
   session::TweaksRef tweaks = {};
-  bool tries_changed_again = false;        // as of recv::DestinationOptions
-  std::optional<recv::TeamLimits> team{};  // the same
+  session::FirstEntries first = {};  // as of recv::DestinationOptions, as the next two
+  bool tries_changed_again = false;
+  std::optional<recv::TeamLimits> team{};
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link,
                                                              const DestinationPart& part);

@@ -175,8 +175,8 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
              options.rate ? options.rate : std::make_shared<RateAllowance>(options.rate_bytes_per_s)),
       entries_(
           jobs_,
-          [this](MutableBytes segment, const SegmentHeader& header, uint64_t first_index) {
-            return root_.judge(segment, header, opener_.get(), first_index);
+          [this](MutableBytes segment, const SegmentHeader& header, uint64_t first_index, bool may_be_sealed) {
+            return root_.judge(segment, header, may_be_sealed ? opener_.get() : nullptr, first_index);
           },
           *this, session_),
       files_(session_, *this, results_, root_.linked_names(),
@@ -222,6 +222,7 @@ void Destination::Impl::start(Instant now) {
       root_.begin_deletions(*options_.deletes, results_.deleted_before());
     }
     if (team_) team_->set_base(root_.base());
+    entries_.receive_first(options_.first);
   }
   // Lanes that were up before this object: their on_lane_up went to whoever decided to make it.
   for (const session::LaneIndex lane : link_.live_lanes()) {
@@ -573,7 +574,6 @@ Destination::~Destination() {
 }
 
 bool Destination::add_helper(std::shared_ptr<Helper> helper) { return impl_->add_helper(std::move(helper)); }
-
 const session::TeamEnded* Destination::team_ended() const { return impl_->team_ended(); }
 
 void Destination::start(Instant now) { impl_->start(now); }

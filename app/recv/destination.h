@@ -18,6 +18,7 @@
 #include "app/recv/team_work.h"
 #include "app/session/bottleneck.h"
 #include "app/session/link.h"
+#include "app/session/open.h"
 #include "app/session/pool_turns.h"
 #include "app/session/tally.h"
 #include "app/session/transfer_record.h"
@@ -51,6 +52,7 @@ struct DestinationOptions {
   std::string peer = {};             // who it is, for whoever looks at what stands staged
   session::TweaksRef tweaks = {};    // of a pull
   bool tries_changed_again = false;  // as of send::SourceOptions, of a pull
+  session::FirstEntries first{};     // that came with the Open, of a push
   std::optional<TeamLimits> team{};  // several processes send: the source of this session leads, others help
 };
 

@@ -3,6 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/check.h"
+#include "core/base/hash.h"
+
 namespace ccixfer::recv {
 
 bool EntryQueue::is_here(uint64_t sequence) const {
@@ -24,6 +27,18 @@ void EntryQueue::receive(Bytes segment, const session::SegmentHeader& header) {
   held_.emplace(header.sequence, Segment{{segment.begin(), segment.end()}, header});
 }
 
+void EntryQueue::receive_first(const session::FirstEntries& first) {
+  if (first.count == 0) return;
+  CHECK(next_sequence_ == 0 && held_.empty());
+  session::SegmentHeader header;
+  header.kind = session::SegmentKind::entries;
+  header.count = first.count;
+  header.data_bytes = static_cast<uint32_t>(first.bytes.size());
+  header.hash = xxh3_128(first.bytes);
+  held_bytes_ += first.bytes.size();
+  held_.emplace(0, Segment{first.bytes, header, false});
+}
+
 void EntryQueue::turn() {
   if (is_running_) return;
   const auto due = held_.find(next_sequence_);
@@ -38,7 +53,10 @@ void EntryQueue::turn() {
   held_.erase(due);
   is_running_ = true;
   jobs_.submit(
-      [this, work, first_index = next_index_] { work->result = judge_(work->segment.bytes, work->segment.header, first_index); },
+      [this, work, first_index = next_index_] {
+        Segment& segment = work->segment;
+        work->result = judge_(segment.bytes, segment.header, first_index, segment.may_be_sealed);
+      },
       [this, work] { judged(work->segment, std::move(work->result)); });
 }
 

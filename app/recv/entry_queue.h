@@ -15,6 +15,7 @@
 #include "app/recv/session_handler.h"
 #include "app/recv/session_jobs.h"
 #include "app/session/limits.h"
+#include "app/session/open.h"
 #include "app/session/segment.h"
 #include "core/base/bytes.h"
 #include "core/base/result.h"
@@ -37,8 +38,9 @@ class EntriesHandler {
 
 class EntryQueue {
  public:
-  // Opens the data of the segment in place.
-  using Judge = std::function<JudgedSegment(MutableBytes segment, const session::SegmentHeader& header, uint64_t first_index)>;
+  // Opens the data of the segment in place, where they are sealed.
+  using Judge = std::function<JudgedSegment(MutableBytes segment, const session::SegmentHeader& header, uint64_t first_index,
+                                            bool may_be_sealed)>;
   EntryQueue(SessionJobs& jobs, Judge judge, EntriesHandler& handler, SessionHandler& session)
       : jobs_(jobs), judge_(std::move(judge)), handler_(handler), session_(session) {}
   EntryQueue(const EntryQueue&) = delete;
@@ -47,6 +49,8 @@ class EntryQueue {
   // A segment with its trailer, of which only the trailer has been opened. Refuses the session
   // when it is beyond the bounds.
   void receive(Bytes segment, const session::SegmentHeader& header);
+  // Before all others: what came with the Open, in place of the first segment.
+  void receive_first(const session::FirstEntries& first);
   void turn();                                                       // judges the one that is due
   [[nodiscard]] uint64_t next_index() const { return next_index_; }  // of the first entry without a verdict
   [[nodiscard]] bool is_running() const { return is_running_; }
@@ -55,6 +59,7 @@ class EntryQueue {
   struct Segment {
     std::vector<std::byte> bytes;
     session::SegmentHeader header;
+    bool may_be_sealed = true;  // no: its message was
   };
   [[nodiscard]] bool is_here(uint64_t sequence) const;
   [[nodiscard]] bool has_room(uint64_t sequence, size_t bytes) const;

@@ -20,6 +20,25 @@ Announcer::Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, A
       keeps_targets_(keeps_targets),
       tweaks_(std::move(tweaks)) {}
 
+session::FirstEntries Announcer::first_entries(Listings& listings, size_t bytes_max) {
+  CHECK(next_sequence_ == 0);
+  session::FirstEntries first;
+  first.bytes.resize(bytes_max);
+  session::EntryEncoder encoder(first.bytes);
+  // What is no entry is told once the session is open.
+  for (const WalkRecord* record = listings.front(); record != nullptr && record->kind == WalkRecord::Kind::entry;
+       record = listings.front()) {
+    describe(listings);
+    if (!encoder.add(entry_)) break;
+    add_to_table(*record);
+    listings.pop();
+  }
+  first.count = encoder.count();
+  first.bytes.resize(encoder.size_bytes());
+  if (first.count > 0) ++next_sequence_;
+  return first;
+}
+
 void Announcer::announce(Listings& listings, BufferShare& buffers, uint32_t in_buffers) {
   if (copies_wanted_again_ && !announce_again(buffers, in_buffers)) return;
   if (paused_ && entries_.used() <= entries_resume_at) paused_ = false;

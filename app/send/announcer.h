@@ -15,6 +15,7 @@
 #include "app/send/listings.h"
 #include "app/send/segment_sink.h"
 #include "app/session/entry.h"
+#include "app/session/open.h"
 #include "app/session/tweaks.h"
 #include "core/base/ring_buffer.h"
 
@@ -37,6 +38,9 @@ class Announcer {
   Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler,
             std::shared_ptr<session::DataSealer> sealer = {}, bool keeps_targets = false, session::TweaksRef tweaks = {});
 
+  // Before anything is announced: the entries that are listed, as far as they fit. They take the number of the first segment, and
+  // nothing is kept to send them again.
+  [[nodiscard]] session::FirstEntries first_entries(Listings& listings, size_t bytes_max);
   // `in_buffers`: entries segments that have not been placed yet.
   void announce(Listings& listings, BufferShare& buffers, uint32_t in_buffers);
   void answered_before(uint64_t index);                           // the entries before this one have their verdicts

@@ -18,6 +18,7 @@ class SessionCourse {
   SessionCourse(session::Link& link, Counters& counters) : link_(link), counters_(counters) {}
 
   void open();
+  [[nodiscard]] bool is_started() const { return open_; }
   [[nodiscard]] bool is_open() const { return open_ && !error_ && !summary_; }
   void listing_over(const session::End& end);  // said once
   [[nodiscard]] bool listing_is_over() const { return end_said_; }

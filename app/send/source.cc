@@ -139,6 +139,7 @@ struct Source::Impl final : ListerHandler, AnnouncerHandler, ReadHandler, Second
   RingBuffer<session::Message> of_files;  // to be posted: ends, at most one for each entry that has not ended; holes of open files
   uint64_t hole_bytes = 0;                // that the destination has without a segment
   RingBuffer<session::Same> same;         // to be posted; at most compared_pieces_max pieces
+  bool lists_ahead = false;               // since before the session was open
   bool is_summed_up = false;              // the summary is here
   std::optional<session::TeamEnded> team_ended;
   Instant now{};
@@ -178,6 +179,10 @@ Source::Impl::Impl(const SourceOptions& given, session::Link& to, const std::sha
 void Source::Impl::turn(Instant instant) {
   now = instant;
   jobs->wake().clear();
+  if (lists_ahead && !course.is_started()) {
+    lister.advance_walk();
+    return jobs->flush();
+  }
   buffers.begin_turn();
   watch_progress();
   sender.close_lost_lanes();
@@ -396,6 +401,7 @@ void Source::Impl::on_summary(const session::Summary& summary) {
 
 Instant Source::Impl::next_deadline() const {
   if (jobs->wake().is_set() || sender.has_lanes_to_close()) return now;
+  if (!course.is_started()) return never;
   if (course.error() != nullptr || course.has_summary()) return never;
   Instant at = std::min(liveness.next_deadline(), sender.next_deadline(now));
   // A buffer of our own wakes us when it comes back. The one that waits for standard input may take
@@ -428,7 +434,20 @@ void Source::start(Instant now) {
   impl_->jobs->wake().set();
   impl_->now = now;
   impl_->liveness.start(now);
-  impl_->is_helper() ? impl_->orders.open_sources() : impl_->lister.select();
+  if (impl_->is_helper()) return impl_->orders.open_sources();
+  if (!impl_->lists_ahead) impl_->lister.select();
+}
+
+void Source::list_ahead() {
+  CHECK(!impl_->is_helper());
+  impl_->lists_ahead = true;
+  impl_->lister.select();
+}
+bool Source::has_listed_ahead() const {
+  return error() != nullptr || impl_->lister.over() || impl_->lister.listings().front() != nullptr;
+}
+session::FirstEntries Source::first_entries(size_t bytes_max) {
+  return impl_->announcer.first_entries(impl_->lister.listings(), bytes_max);
 }
 
 void Source::turn(Instant now) { impl_->turn(now); }

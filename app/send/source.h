@@ -18,6 +18,7 @@
 #include "app/send/second_path.h"
 #include "app/session/bottleneck.h"
 #include "app/session/link.h"
+#include "app/session/open.h"
 #include "app/session/pool_turns.h"
 #include "app/session/tally.h"
 #include "app/session/transfer_record.h"
@@ -63,7 +64,11 @@ class Source final : public session::LinkHandler {
          SourceObserver& observer, Counters& counters);
   ~Source() override;  // waits for no job: jobs hold shared state and find it closed
 
-  void start(Instant now);  // the session is open (Opened came, or was sent)
+  // Before start(), of one that lists: begins to list. turn() goes on with it. Nothing is said to the peer.
+  void list_ahead();
+  [[nodiscard]] bool has_listed_ahead() const;  // first_entries() has what there is, or listing has failed: error()
+  [[nodiscard]] session::FirstEntries first_entries(size_t bytes_max);  // once. The peer gets them in another way than from here
+  void start(Instant now);                                              // the session is open (Opened came, or was sent)
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
   [[nodiscard]] bool finished() const;  // Summary came and Bye is delivered, or error() is set

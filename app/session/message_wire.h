@@ -12,7 +12,8 @@ inline constexpr size_t message_length_at = 2;
 inline constexpr size_t message_check_bytes = 4;
 inline constexpr size_t message_payload_bytes_max = session_message_bytes_max - message_header_bytes - message_check_bytes;
 
-inline constexpr size_t open_part_bytes_max = message_payload_bytes_max - 10;
+inline constexpr size_t open_part_head_bytes = 4 + 4 + 2;  // total, offset, length
+inline constexpr size_t open_part_bytes_max = message_payload_bytes_max - open_part_head_bytes;
 inline constexpr size_t handshake_part_bytes_max = message_payload_bytes_max - 2;
 inline constexpr size_t answer_runs_max = (message_payload_bytes_max - 10) / 5;
 inline constexpr size_t want_ranges_max = (message_payload_bytes_max - 10) / 16;

@@ -26,6 +26,7 @@ void write(wire::Writer& out, const Opened& m) {
   CHECK(m.session != 0);
   out.u64(m.session);
   out.u32(m.lanes_max);
+  if (m.took_first_entries) out.u8(1);  // who sent none need not know of this
 }
 void write(wire::Writer& out, const LaneOpen& m) {
   CHECK(m.stripe_count >= 1 && m.stripe_count <= stripes);

@@ -79,6 +79,7 @@ struct OpenPart {
 struct Opened {          // acceptor -> dialler
   uint64_t session = 0;  // != 0
   uint32_t lanes_max = 0;
+  bool took_first_entries = false;  // those of the Open are the session's first; else they come in a segment
 };
 struct LaneOpen {             // destination -> source, on each new lane: where to put
   uint64_t lane_session = 0;  // random; stands in every segment trailer of this lane

@@ -39,6 +39,8 @@ void read(wire::Reader& in, OpenPart& m) {
 void read(wire::Reader& in, Opened& m) {
   m.session = in.u64();
   m.lanes_max = in.u32();
+  m.took_first_entries = in.ok() && !in.done();
+  if (m.took_first_entries) in.require(in.u8() == 1);
   in.require(m.session != 0);
 }
 void read(wire::Reader& in, Deletions& m) {

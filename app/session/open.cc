@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "app/session/control.h"
 #include "app/session/limits.h"
 #include "app/session/message_wire.h"
 #include "app/session/tlv.h"
@@ -22,6 +23,8 @@ constexpr uint16_t tlv_backup = tlv_mandatory | 6;
 constexpr uint16_t tlv_compress = tlv_mandatory | 40;
 constexpr uint16_t tlv_team = tlv_mandatory | 41;
 constexpr uint16_t tlv_second = tlv_mandatory | 42;
+constexpr uint16_t tlv_first_entries = 43;
+constexpr size_t first_entries_head_bytes = 4;              // before the entries
 constexpr size_t team_head_bytes = 16 + 8 + 2 + 2 + 8 + 2;  // before the version
 
 void copy_bytes(Bytes from, std::span<uint8_t> to) {
@@ -78,6 +81,18 @@ std::optional<TeamWish> decode_team(Bytes value) {
   return team;
 }
 
+// Whether the entries make sense shows when they are decided.
+std::optional<FirstEntries> decode_first_entries(Bytes value) {
+  wire::Reader in(value);
+  FirstEntries first;
+  first.count = in.u32();
+  const Bytes bytes = in.rest();
+  in.require(first.count >= 1 && first.count <= entries_per_segment_max && !bytes.empty());
+  if (!in.ok()) return std::nullopt;
+  first.bytes.assign(bytes.begin(), bytes.end());
+  return first;
+}
+
 std::optional<Open> decode_open(Bytes bytes) {
   wire::Reader in(bytes);
   Open open;
@@ -114,6 +129,10 @@ std::optional<Open> decode_open(Bytes bytes) {
     } else if (tlv->type == tlv_second) {
       open.is_second = true;
       in.require(tlv->value.empty());
+    } else if (tlv->type == tlv_first_entries) {
+      std::optional<FirstEntries> first = decode_first_entries(tlv->value);
+      in.require(first.has_value());
+      if (first) open.first = std::move(*first);
     } else {
       tlvs.skip(*tlv);
     }
@@ -125,7 +144,9 @@ std::optional<Open> decode_open(Bytes bytes) {
 
 }  // namespace
 
-std::vector<Message> cut(const Open& open) {
+namespace {
+
+std::vector<std::byte> encode(const Open& open) {
   CHECK(open.path.size() <= path_bytes_max);
   std::vector<std::byte> bytes;
   wire::Writer out(bytes);
@@ -162,7 +183,25 @@ std::vector<Message> cut(const Open& open) {
     value.text16(open.team->version);
   }
   if (open.is_second) tlvs.add(tlv_second, Bytes());
+  if (open.first.count > 0) {
+    wire::Writer& value = tlvs.begin(tlv_first_entries, first_entries_head_bytes + open.first.bytes.size());
+    value.u32(open.first.count);
+    value.bytes(open.first.bytes);
+  }
   CHECK(bytes.size() <= open_bytes_max);
+  return bytes;
+}
+
+}  // namespace
+
+size_t room_for_first_entries(const Open& open) {
+  const size_t of_message = early_overhead_bytes + message_header_bytes + open_part_head_bytes + message_check_bytes;
+  const size_t used = encode(open).size() + of_message + tlv_head_bytes + first_entries_head_bytes;
+  return used < hello_early_bytes_max ? hello_early_bytes_max - used : 0;
+}
+
+std::vector<Message> cut(const Open& open) {
+  const std::vector<std::byte> bytes = encode(open);
   std::vector<Message> parts;
   const std::string_view whole = as_text(bytes);
   for (size_t at = 0; at < whole.size(); at += open_part_bytes_max) {

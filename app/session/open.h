@@ -42,6 +42,13 @@ inline constexpr uint16_t team_parts_max = 4096;
 
 inline constexpr size_t link_dest_max = 20;  // as rsync has it
 
+// Of a push: the entries that its source lists first, as an entries segment has them. They save the round trip in which the source
+// waits for a place to put that segment. `Opened` says whether the acceptor took them; one that does not know of them skips them.
+struct FirstEntries {
+  uint32_t count = 0;
+  std::vector<std::byte> bytes{};
+};
+
 struct Open {
   uint32_t options = 0;                 // Option bits; the acceptor refuses those that it does not know
   std::string path;                     // push: below the receiver's root. pull: below the served directory. At most path_bytes_max
@@ -57,12 +64,15 @@ struct Open {
   // Of a push: it only brings pieces of files that a helper's session with another receiver of the same file system shares. This
   // one writes them into staged files of the other (README.md, "Several receivers of one file system").
   bool is_second = false;
+  FirstEntries first{};  // of a push; none: they come in a segment
   // Of a peer: the first TLV that must be understood and that this version does not know; 0: none.
   // The acceptor refuses the session. It is not sent.
   uint16_t unknown_mandatory = 0;
 };
 
 [[nodiscard]] std::vector<Message> cut(const Open& open);  // CHECKs that the path fits
+// So many bytes of first entries fit in beside the rest, so that all of it travels with the request for the first lane.
+[[nodiscard]] size_t room_for_first_entries(const Open& open);
 
 // Puts the parts of an Open together again, at most open_bytes_max of it. The parts come in order,
 // which the control channel promises.

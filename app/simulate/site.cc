@@ -221,6 +221,7 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
       second.dial.open.is_second = true;
       second_ = std::make_unique<program::SecondDial>(services_, hub_, std::move(second));
     }
+    plan.lists_ahead = !dial.team && (dial.options & session::option_checksum) == 0;
     plan.make_role = [this, part, is_team = dial.team.has_value()](session::Link& link, const program::RoleWish& wish) mutable {
       part.tries_changed_again = wish.tries_changed_again && !is_team;
       if (is_team) part.seat = wish.helps ? send::SourceOptions::Seat::helper : send::SourceOptions::Seat::leader;

@@ -40,6 +40,7 @@ void session_messages() {
   const session::Answer answer{7, {{3, session::Verdict::send}, {1, session::Verdict::pieces}}};
   const std::vector<session::Message> all = {session::cut(session::Open{3, "abc/def"}).front(),
                                              session::Opened{1, 16},
+                                             session::Opened{1, 16, true},
                                              session::LaneOpen{1, 2, 3, session::stripes},
                                              session::Credit{9},
                                              answer,
@@ -89,6 +90,7 @@ void session_messages() {
   open.backup = session::BackupWish{"kept", "~"};
   open.compress = 3;
   open.team = session::TeamWish{{1, 2}, 7, 1, 4, 9, "1.0"};
+  open.first = {2, std::vector<std::byte>(9, std::byte{1})};
   put("session_message", session::encode(session::cut(open).front(), 1));
   session::Hello hello;
   put("session_hello", session::encode(hello));

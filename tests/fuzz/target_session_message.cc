@@ -14,6 +14,7 @@ void judge(const session::Open& open) {
   std::optional<session::Open> again;
   for (const session::Message& part : session::cut(open)) again = joiner.add(std::get<session::OpenPart>(part));
   fuzz::must(again && again->path == open.path && again->options == open.options && again->unknown_mandatory == 0);
+  fuzz::must(again->first.count == open.first.count && again->first.bytes == open.first.bytes);
 }
 
 void try_decode(Bytes bytes) {

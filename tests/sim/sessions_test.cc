@@ -43,6 +43,23 @@ TEST_CASE("sessions__a_receiver_that_was_idle_for_an_hour__takes_the_first_sende
   }
 }
 
+// Round trips: the connection, the request and what answers it, the data and their result. What the source lists first is with the
+// request.
+TEST_CASE("sessions__one_small_file_over_a_long_path__is_there_in_few_round_trips") {
+  sim::LinkOptions far;
+  far.delay_min = far.delay_max = 50ms;
+  Hall hall(testing::first_seed(), 63, far);
+  hall.listen();
+  Hall::Guest& guest = hall.add_guest([](sim::SimFileSystem& files, size_t) {
+    files.put("/src/f", "content", 0644, ports::FileTime{1'700'000'000, 0});
+  });
+  hall.start(guest, 60s, 0);
+  REQUIRE(hall.run_to_the_end(10s));
+  CHECK(guest.dialler->result().kind == ErrorKind::ok);
+  CHECK(hall.missing(guest) == "");
+  CHECK(guest.ended_at < 460ms);  // one more would be 500
+}
+
 // More senders than buffers: each has its turn, and nobody waits for the end of another.
 TEST_CASE("sessions__sixty_four_senders_and_eight_buffers__all_arrive_beside_one_another") {
   for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + std::min<uint64_t>(testing::seed_count(2), 20);

@@ -134,8 +134,11 @@ TEST_CASE("acceptor__who_serves__says_so_of_each_session") {
       false);
   Guest& guest = rig.dial(9, session::Direction::pull);
   REQUIRE(rig.run([&] { return !guest.link->live_lanes().empty(); }));
-  guest.open({session::option_recursive, "d/"});
+  session::Open open{session::option_recursive, "d/"};
+  open.first = {1, std::vector<std::byte>(5)};  // of a pull it means nothing
+  guest.open(open);
   REQUIRE(rig.run([&] { return guest.got<session::Opened>(); }));
+  CHECK_FALSE(guest.all<session::Opened>().at(0).took_first_entries);
   guest.link->post(session::Abort{ErrorKind::no_space, "full"});
   REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
   INFO(rig.desk.text.all());

@@ -34,6 +34,10 @@ struct Script {
   std::vector<std::string> lanes;
   std::vector<Error> lost;
   std::vector<bool> tries_changed_again;
+  bool has_listed = true;
+  session::FirstEntries first;
+  size_t room_for_first = 0;  // that the last one was given
+  int listed_ahead = 0;
 };
 
 class ScriptedRole final : public TransferRole, public session::LinkHandler {
@@ -47,6 +51,12 @@ class ScriptedRole final : public TransferRole, public session::LinkHandler {
   ScriptedRole& operator=(const ScriptedRole&) = delete;
 
   session::LinkHandler& handler() override { return *this; }
+  void list_ahead() override { ++script_.listed_ahead; }
+  bool has_listed_ahead() const override { return script_.has_listed; }
+  session::FirstEntries first_entries(size_t bytes_max) override {
+    script_.room_for_first = bytes_max;
+    return script_.first;
+  }
   void start(Instant) override { ++script_.started; }
   void turn(Instant) override { ++script_.turns; }
   Instant next_deadline() const override { return script_.next_deadline; }
@@ -138,7 +148,7 @@ struct DialledRig {
   // The peer takes the session.
   void open(uint32_t lanes_max = 8) {
     opened_by = acceptor->sessions;
-    acceptor->link->post(session::Opened{acceptor->sessions, lanes_max});
+    acceptor->link->post(session::Opened{acceptor->sessions, lanes_max, takes_first});
   }
   bool run_until_moving() {
     return run([&] { return transfer->moving(); });
@@ -168,6 +178,7 @@ struct DialledRig {
   Instant horizon = never;  // no turn is later
   bool opens = true;        // the peer answers Open by itself
   bool far_hangs = false;
+  bool takes_first = false;  // the peer takes first entries, if there are any
   uint64_t opened_by = 0;
   session::fake::Side near;
   std::unique_ptr<session::fake::Side> far;

@@ -15,10 +15,12 @@ struct Rig final : EntriesHandler {
   test::FakeSession session;
   std::vector<std::pair<size_t, uint64_t>> judged;   // bytes, first index
   std::map<size_t, JudgedSegment> answers;           // by bytes
+  std::vector<session::SegmentHeader> first;         // of those that no key opens
   std::vector<std::pair<uint64_t, size_t>> decided;  // first index, entries
   EntryQueue queue{rig.jobs,
-                   [this](MutableBytes segment, const session::SegmentHeader&, uint64_t first_index) {
+                   [this](MutableBytes segment, const session::SegmentHeader& header, uint64_t first_index, bool may_be_sealed) {
                      judged.emplace_back(segment.size(), first_index);
+                     if (!may_be_sealed) first.push_back(header);
                      if (const auto at = answers.find(segment.size()); at != answers.end()) return at->second;
                      JudgedSegment all;
                      all.decisions->resize(segment.size());
@@ -62,6 +64,28 @@ TEST_CASE("entry_queue__segments_out_of_order_and_twice__are_judged_once_each_in
   CHECK(rig.judged == std::vector<std::pair<size_t, uint64_t>>{{10, 0}, {20, 10}});
   CHECK(rig.decided == std::vector<std::pair<uint64_t, size_t>>{{0, 10}, {10, 20}});
   CHECK(rig.queue.next_index() == 30);
+}
+
+TEST_CASE("entry_queue__first_entries__are_judged_unsealed_in_place_of_the_first_segment") {
+  Rig rig;
+  rig.queue.receive_first({});
+  rig.turn();
+  CHECK(rig.judged.empty());
+  const std::vector<std::byte> bytes(10, std::byte{3});
+  rig.queue.receive_first({4, bytes});
+  rig.receive(1, 20);
+  rig.receive(0, 30);  // they are here
+  rig.turn();
+  rig.turn();
+  rig.receive(0, 30);
+  rig.turn();
+  CHECK(rig.judged == std::vector<std::pair<size_t, uint64_t>>{{10, 0}, {20, 10}});
+  REQUIRE(rig.first.size() == 1);
+  CHECK(rig.first[0].kind == session::SegmentKind::entries);
+  CHECK(rig.first[0].index == 0);
+  CHECK(rig.first[0].count == 4);
+  CHECK(rig.first[0].data_bytes == 10);
+  CHECK(rig.first[0].hash == xxh3_128(bytes));
 }
 
 TEST_CASE("entry_queue__damaged_segment__its_put_is_asked_for_and_the_next_copy_counts") {

@@ -85,6 +85,55 @@ TEST_CASE("announcer__records__are_entries_in_the_table_and_in_a_segment") {
   CHECK(bench.entries.find(1)->path == "l");
 }
 
+TEST_CASE("announcer__first_entries__are_what_fits_and_segments_go_on_behind_them") {
+  AnnouncerBench bench;
+  bench.list(100);
+  const session::FirstEntries first = bench.announcer.first_entries(bench.listings, 300);
+  CHECK(first.bytes.size() <= 300);
+  const auto entries = session::decode_entries(first.bytes, first.count);
+  REQUIRE(entries);
+  REQUIRE(entries->size() > 1);
+  CHECK(entries->size() < 100);
+  CHECK(entries->at(1).path == "f1");
+  CHECK(bench.announcer.entries() == entries->size());
+  REQUIRE(bench.entries.find(1) != nullptr);
+  CHECK(bench.entries.find(1)->counted_bytes == 7);
+  CHECK(bench.sink.segments.empty());
+  bench.announcer.announce(bench.listings, bench.share, 0);
+  REQUIRE(bench.sink.segments.size() == 1);
+  CHECK(bench.sink.segments[0].header.sequence == 1);
+  CHECK(bench.sink.segments[0].header.index == entries->size());
+  CHECK(bench.decoded(0).size() == 100 - entries->size());
+  CHECK(bench.decoded(0).at(0).path == "f" + std::to_string(entries->size()));
+}
+
+TEST_CASE("announcer__first_entries__stop_where_something_has_to_be_told") {
+  AnnouncerBench bench;
+  auto batch = std::make_shared<send::WalkBatch>();
+  add_record(*batch, "f");
+  add_record(*batch, "lost", "no such file").kind = WalkRecord::Kind::vanished;
+  add_record(*batch, "g");
+  bench.listings.add(batch, false);
+  CHECK(bench.announcer.first_entries(bench.listings, 1000).count == 1);
+  CHECK(bench.heard.lines.empty());
+  bench.announcer.announce(bench.listings, bench.share, 0);
+  CHECK(bench.heard.lines.size() == 1);
+  REQUIRE(bench.sink.segments.size() == 1);
+  CHECK(bench.decoded(0).at(0).path == "g");
+}
+
+TEST_CASE("announcer__first_entries_for_which_there_is_no_room__come_in_the_first_segment") {
+  AnnouncerBench bench;
+  bench.list(2);
+  const session::FirstEntries none = bench.announcer.first_entries(bench.listings, 3);
+  CHECK(none.count == 0);
+  CHECK(none.bytes.empty());
+  bench.announcer.announce(bench.listings, bench.share, 0);
+  REQUIRE(bench.sink.segments.size() == 1);
+  CHECK(bench.sink.segments[0].header.sequence == 0);
+  CHECK(bench.decoded(0).size() == 2);
+}
+
 TEST_CASE("announcer__one_file_without_a_path__carries_its_own_name") {
   AnnouncerBench bench;
   auto batch = std::make_shared<send::WalkBatch>();

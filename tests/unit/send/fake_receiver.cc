@@ -279,6 +279,11 @@ void FakeReceiver::place_entries(Put& put) {
   outstanding_most = std::max(outstanding_most, outstanding);
 }
 
+void FakeReceiver::take_first(std::vector<session::Entry> listed) {
+  outstanding += listed.size();
+  waiting_[0] = std::move(listed);
+}
+
 void FakeReceiver::place(Put& put) {
   if (damaged(put)) return ask_again(put);
   Bytes data = Bytes(put.bytes).first(put.header.data_bytes);

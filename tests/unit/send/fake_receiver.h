@@ -191,6 +191,7 @@ class FakeReceiver final : public LinkEnd {
   void grant(LaneIndex lane, uint64_t limit);
   void lane_down(LaneIndex lane, Status status = Status::disconnected);
   void turn();
+  void take_first(std::vector<session::Entry> listed);  // that came with the Open
   void say(const session::Message& message) { to_source_.push_back(message); }
   [[nodiscard]] size_t in_air() const { return in_air_.size(); }
   MutableBytes memory;  // the pool's

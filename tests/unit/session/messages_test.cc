@@ -34,6 +34,7 @@ std::vector<Message> one_of_each() {
   FileEnd with_digest{9, SourceOutcome::ok, 12, true, {1, 2}};
   return {OpenPart{10, 4, "abcdef"},
           Opened{1, 16},
+          Opened{1, 16, true},
           LaneOpen{1, 2, 3, stripes},
           Credit{top},
           answer,
@@ -291,6 +292,8 @@ TEST_CASE("message__lists_with_impossible_counts__are_refused") {
   CHECK(!patched(Compare{1, 0, 100, {}}, 36, {100}));  // more than fit
   CHECK(!patched(Same{1, {{0, 1}}}, 30, {0}));
   CHECK(!patched(Opened{1, 1}, 12, {0}));  // session 0
+  CHECK(patched(Opened{1, 1, true}, 24, {1}));
+  CHECK(!patched(Opened{1, 1, true}, 24, {2}));  // it says neither yes nor no
   CHECK(!patched(FileResults{{{1, ErrorKind::ok, 0}}}, 22, {static_cast<unsigned>(ErrorKind::bug) + 1}));
   CHECK(!patched(OpenPart{3, 0, "abc"}, 12, {2}));  // longer than its total
   CHECK(!patched(OpenPart{3, 0, "abc"}, 16, {1}));  // beyond its total

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "app/session/control.h"
 #include "app/session/limits.h"
 #include "app/session/message_wire.h"
 
@@ -81,6 +82,39 @@ TEST_CASE("open__unknown_tlv__an_optional_one_is_skipped_a_mandatory_one_told") 
   REQUIRE(mandatory);
   CHECK(mandatory->path == "p");
   CHECK(mandatory->unknown_mandatory == 0x8007);
+}
+
+TEST_CASE("open__first_entries__come_back_and_as_many_as_there_is_room_for_travel_with_the_hello") {
+  Open open{option_recursive, "where/it/goes"};
+  open.deletes = 7;
+  const size_t room = room_for_first_entries(open);
+  REQUIRE(room > 0);
+  open.first = {3, std::vector<std::byte>(room, std::byte{5})};
+  const auto in_hello = [&open] {
+    ControlSender sender;
+    const std::vector<Message> parts = cut(open);
+    for (const Message& part : parts) CHECK(sender.post(part));
+    return sender.early(hello_early_bytes_max).size() == parts.size();
+  };
+  CHECK(in_hello());
+  const std::optional<Open> same = OpenJoiner().add(std::get<OpenPart>(cut(open).front()));
+  REQUIRE(same);
+  CHECK(same->first.count == 3);
+  CHECK(same->first.bytes == open.first.bytes);
+  CHECK(same->deletes == 7);
+  open.first.bytes.emplace_back();
+  CHECK_FALSE(in_hello());
+  open.path.assign(path_bytes_max, 'p');
+  CHECK(room_for_first_entries(open) == 0);
+}
+
+TEST_CASE("open__first_entries_that_are_none_or_too_many__fail") {
+  CHECK(joined("\1\0\0\0\x2b\0\5\0\0\0\1\0\0\0e"sv));
+  CHECK_FALSE(joined("\1\0\0\0\x2b\0\4\0\0\0\1\0\0\0"sv));   // no bytes
+  CHECK_FALSE(joined("\1\0\0\0\x2b\0\3\0\0\0\1\0\0"sv));     // no count
+  CHECK_FALSE(joined("\1\0\0\0\x2b\0\5\0\0\0\0\0\0\0e"sv));  // no entry
+  CHECK(joined("\1\0\0\0\x2b\0\5\0\0\0\0\4\0\0e"sv));        // as many as a segment may have
+  CHECK_FALSE(joined("\1\0\0\0\x2b\0\5\0\0\0\1\4\0\0e"sv));  // one more
 }
 
 TEST_CASE("open__malformed__fails") {
