@@ -88,6 +88,7 @@ std::unique_ptr<ports::Transport> over_datagrams(std::unique_ptr<datagram::Datag
                                                  ports::Entropy& entropy, Counters& counters) {
   datagram::DatagramOptions transport;
   transport.congestion = reliability::Congestion::bbr;
+  transport.paths = options.paths;
   return std::make_unique<datagram::DatagramTransport>(transport, std::move(net), entropy, counters, options.trust);
 }
 

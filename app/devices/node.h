@@ -14,6 +14,7 @@
 #include "core/cci/endpoint.h"
 #include "core/host/waker.h"
 #include "core/ports/entropy.h"
+#include "core/reliability/known_path.h"
 #include "transports/connection/hop_trust.h"
 #include "transports/stream/stream_transport.h"
 
@@ -21,13 +22,14 @@ namespace ccixfer::program {
 
 struct NodeOptions {
   bool listening = false;
-  std::optional<std::string> listen;            // --listen, before the device's
-  int passed_listener = -1;                     // of tcp: listens already, takes the place of the device's address; -1: none
-  std::string dials;                            // for who chooses the device: transport_of what is to be dialled
-  bool bare = false;                            // for a router's device: no routing transport above it
-  std::shared_ptr<cci::MemoryTable> memory;     // shared; made when there is none
-  std::shared_ptr<connection::HopTrust> trust;  // connections are secured, and it decides on peers; none: --insecure
-  std::shared_ptr<host::Waker> waker;           // in which the loop waits; none: the endpoint has an OS handle to wait for
+  std::optional<std::string> listen;               // --listen, before the device's
+  int passed_listener = -1;                        // of tcp: listens already, takes the place of the device's address; -1: none
+  std::string dials;                               // for who chooses the device: transport_of what is to be dialled
+  bool bare = false;                               // for a router's device: no routing transport above it
+  std::shared_ptr<cci::MemoryTable> memory;        // shared; made when there is none
+  std::shared_ptr<connection::HopTrust> trust;     // connections are secured, and it decides on peers; none: --insecure
+  std::shared_ptr<reliability::PathMemory> paths;  // what earlier connections found of networks; none: nothing is kept
+  std::shared_ptr<host::Waker> waker;              // in which the loop waits; none: the endpoint has an OS handle to wait for
 };
 
 struct Node {

@@ -8,6 +8,7 @@
 
 #include "app/devices/devices.h"
 #include "app/devices/node.h"
+#include "app/devices/path_table.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
 #include "app/main/process_trust.h"
@@ -15,6 +16,7 @@
 #include "app/main/router_audit.h"
 #include "app/main/router_status.h"
 #include "app/main/router_workers.h"
+#include "app/main/session_trust.h"
 #include "app/main/topology.h"
 #include "app/main/uri_file.h"
 #include "core/base/log.h"
@@ -102,6 +104,7 @@ Result<Node> node_of(const Process& process, const Config& from, const std::stri
   NodeOptions options;
   options.listening = true;
   options.bare = true;
+  options.paths = std::make_shared<PathTable>(wall_time_s);
   options.memory = services.memory;
   options.waker = process.loop.waker();
   options.trust = services.trust;

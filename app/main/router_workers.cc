@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "app/devices/node.h"
+#include "app/devices/path_table.h"
 #include "app/main/router_audit.h"
+#include "app/main/session_trust.h"
 #include "app/main/worker_spread.h"
 #include "core/base/log.h"
 #include "core/base/thread_log.h"
@@ -95,6 +97,7 @@ Result<void> RouterWorkers::Worker::add_endpoints(const WorkerSettings& settings
     const auto config = std::find_if(all.begin(), all.end(), [&](const DeviceConfig& each) { return each.name == device.name; });
     NodeOptions options;
     options.bare = true;
+    options.paths = std::make_shared<PathTable>(wall_time_s);
     options.memory = memory;
     options.waker = waker;
     options.trust = trust;

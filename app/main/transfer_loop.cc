@@ -11,13 +11,16 @@
 #include "app/main/expire_requests.h"
 #include "app/main/failed_list.h"
 #include "app/main/on_complete.h"
+#include "app/main/path_file.h"
 #include "app/main/rate_clock.h"
+#include "app/main/session_trust.h"
 #include "app/main/status_teller.h"
 #include "app/main/uri_file.h"
 #include "app/recv/history.h"
 #include "app/recv/opened_root.h"
 #include "app/session/hub.h"
 #include "app/session/limits.h"
+#include "app/trust/places.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
 #include "core/host/descriptor.h"
@@ -128,6 +131,10 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
   NodeOptions with_waker = options;
   with_waker.waker = process.loop.waker();
   if (options.listening) with_waker.passed_listener = process.passed_listener;
+  if (device->transport == "udp") {
+    with_waker.paths = options.listening ? std::shared_ptr<reliability::PathMemory>(std::make_shared<PathTable>(wall_time_s))
+                                         : std::make_shared<PathFile>(policy::places_of_process().paths(), wall_time_s);
+  }
   auto node = make_node(*device, with_waker, entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
   loop->impl_ = std::make_unique<Impl>(process, std::move(*node), device->subnet.has_value(), *buffers, RateClock(transfer.rate));

@@ -12,6 +12,7 @@ struct Places {
 
   [[nodiscard]] std::string key() const { return in(configuration, "identity.key"); }
   [[nodiscard]] std::string known_peers() const { return in(configuration, "known_peers"); }
+  [[nodiscard]] std::string paths() const { return in(state, "paths"); }  // app/main/path_file.h
   [[nodiscard]] std::string tickets() const { return in(state, "tickets"); }
 
  private:

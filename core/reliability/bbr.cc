@@ -98,6 +98,8 @@ void Bbr::round_trip(Duration latest, Duration smoothed, Instant now) {
   queue_.round_trip(latest);
   const bool first = !round_trip_.known();
   round_trip_.add(latest, now);
+  careful_.round_trip(latest, round_trip_.least());
+  if (careful_.begins()) window_ = std::max(window_, careful_.window_bytes());
   no_queue_ = latest * 100 <= round_trip_.least() * queue_begins;
   if (!first) return;
   if (bandwidth_.most() == 0) {
@@ -124,13 +126,26 @@ void Bbr::end_round(const AckReport& report) {
   const bool lossy = rounds_.lost_more_than(loss_tolerated, loss_spare_datagrams * datagram_);
   if (full_) look_for_others(report);
   queue_.next_round();
-  if (!full_) look_for_full_pipe(report);
+  if (!full_) look_at_first_flight(report);
+  if (!full_ && !careful_.is_unproved()) look_for_full_pipe(report);
   probe_was_lossy_ = probe_was_lossy_ || (lossy && is_probe_round_);
   if (phase_ == Phase::cruise) is_probe_round_ = false;  // those after it are not
   if (!lossy || phase_ == Phase::sharing) return;
   if (full_) bound_ = std::max(product_bytes(100), std::min(bound_, window_) * bound_after_loss / 100);
   if (phase_ == Phase::cruise && rounds_.lost_more_than(loss_of_collapse, loss_spare_datagrams * datagram_))
     bandwidth_.next_cycle();
+}
+
+// What was remembered of the path let more fly than anything has proved. A round in which there was enough to send shows whether it
+// passes. Where too much of it is lost, startup judges that round as any other.
+void Bbr::look_at_first_flight(const AckReport& report) {
+  if (careful_.is_found_again(bandwidth_.most())) full_ = true;
+  if (!careful_.is_unproved()) return;
+  if (rounds_.lost_more_than(loss_tolerated, loss_spare_datagrams * datagram_)) {
+    careful_.give_up();
+  } else if (!report.rate.app_limited) {
+    careful_.proved();
+  }
 }
 
 // A sender that has no more to send says nothing of the path, unless a queue stands there already.
@@ -267,14 +282,16 @@ void Bbr::set_pace() {
   if (phase_ == Phase::probe_up) percent = pace_up;
   if (phase_ == Phase::probe_down) percent = pace_down;
   uint64_t bandwidth = bandwidth_.most();
-  if (bandwidth == 0) bandwidth = bytes_per_s(window_, round_trip_.least());
+  const bool remembers = careful_.is_unproved();  // then the window says nothing of what was measured
+  if (bandwidth == 0) bandwidth = bytes_per_s(remembers ? first_window_ : window_, round_trip_.least());
   // The smallest window in a round trip at least: with one packet a round no sample could show that
   // there is room for more. Where that is too fast, the window holds the sender back.
   const uint64_t floor = std::max(bytes_per_s(window_min(), round_trip_.least()), pace_min_bytes_per_s);
   const uint64_t pace = std::max(bandwidth / 100 * percent / 100 * pace_margin, floor);
   pace_ = full_ ? pace : std::max(pace_, pace);
   if (phase_ == Phase::sharing) pace_ = std::max(bytes_per_s(queue_.window_bytes(), smoothed_) / 100 * pace_up, floor);
-  if (doubles_by_itself_) pace_ = std::max(pace_, bytes_per_s(window_, round_trip_.least()) / 200 * pace_startup);
+  if (remembers) pace_ = std::max(pace_, careful_.bytes_per_s());
+  if (doubles_by_itself_ && !remembers) pace_ = std::max(pace_, bytes_per_s(window_, round_trip_.least()) / 200 * pace_startup);
 }
 
 void Bbr::set_window(const AckReport& report) {
@@ -297,7 +314,15 @@ void Bbr::set_window(const AckReport& report) {
   window_ = std::clamp(window_, window_min(), in_flight_bytes_max);
 }
 
-void Bbr::lost(const LossReport& report) { rounds_.lost(bytes_of(report.packets)); }
+void Bbr::lost(const LossReport& report) {
+  rounds_.lost(bytes_of(report.packets));
+  careful_.lost();
+}
+
+std::optional<KnownPath> Bbr::learned() const {
+  if (!full_ || !round_trip_.known()) return std::nullopt;
+  return KnownPath{bandwidth_.most(), round_trip_.least()};
+}
 
 void Bbr::datagram_length(uint32_t bytes) {
   datagram_ = bytes;
@@ -313,6 +338,7 @@ void Bbr::timed_out() {
   }
   was_sharing_ = false;
   window_ = window_min();
+  careful_.give_up();
   full_bandwidth_ = 0;
   rounds_without_more_ = 0;
 }

@@ -11,6 +11,8 @@
 // Where others keep a queue standing, so that what this connection leaves free is theirs at once, it is in the phase `sharing` and
 // takes what CUBIC would (shared_queue.h), until the queue is gone.
 //
+// On a path that an earlier connection knew, startup begins with half of what that one found (careful_start.h).
+//
 // Losses: a round that loses more than 2 % bounds what is in flight (never below the product). If
 // it was a round of a probe, the next probe waits longer: the one who probes too far makes way for
 // those who do not, and for those who halve their window at a loss. A round that loses more than 10
@@ -21,6 +23,7 @@
 // a fixed addition to the window for batches: what the path carries in a millisecond; the first window
 // grows with the round trip, and doubles by itself for the first rounds; the phase `sharing` is our own.
 #pragma once
+#include "core/reliability/careful_start.h"
 #include "core/reliability/congestion.h"
 #include "core/reliability/path_model.h"
 #include "core/reliability/shared_queue.h"
@@ -36,10 +39,12 @@ class Bbr final : public CongestionControl {
   void acked(const AckReport& report) override;
   void round_trip(Duration latest, Duration smoothed, Instant now) override;
   void lost(const LossReport& report) override;
+  void recall(const KnownPath& path) override { careful_.recall(path); }
   void timed_out() override;
   void datagram_length(uint32_t bytes) override;
   [[nodiscard]] uint64_t window_bytes() const override;
   [[nodiscard]] uint64_t pace_bytes_per_s() const override { return pace_; }
+  [[nodiscard]] std::optional<KnownPath> learned() const override;
 
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] uint64_t bandwidth_bytes_per_s() const { return bandwidth_.most(); }
@@ -47,6 +52,7 @@ class Bbr final : public CongestionControl {
 
  private:
   void end_round(const AckReport& report);
+  void look_at_first_flight(const AckReport& report);
   void look_for_full_pipe(const AckReport& report);
   void advance_phase(const AckReport& report);
   void probe_round_trip(const AckReport& report);
@@ -75,6 +81,7 @@ class Bbr final : public CongestionControl {
   uint64_t pace_ = 0;
   uint64_t full_bandwidth_ = 0;  // startup: what the next round must exceed by a quarter
   uint32_t rounds_without_more_ = 0;
+  CarefulStart careful_;
   SharedQueue queue_;
   Duration smoothed_ = RoundTripFilter::assumed;  // round trip
   bool was_sharing_ = false;                      // before the probe of the round trip

@@ -7,10 +7,12 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "core/base/time.h"
 #include "core/reliability/delivery_rate.h"
+#include "core/reliability/known_path.h"
 
 namespace ccixfer::reliability {
 
@@ -44,10 +46,14 @@ class CongestionControl {
   virtual void lost(const LossReport& report) = 0;
   // The longest packet is another one from now on.
   virtual void datagram_length(uint32_t bytes) = 0;
+  // Before anything is sent: what an earlier connection found of this path.
+  virtual void recall(const KnownPath& path) { static_cast<void>(path); }
   virtual void timed_out() = 0;  // several probes were not answered, and all that was in flight is lost
 
   [[nodiscard]] virtual uint64_t window_bytes() const = 0;
   [[nodiscard]] virtual uint64_t pace_bytes_per_s() const = 0;
+  // What a later connection may recall; nullopt: the path never was full.
+  [[nodiscard]] virtual std::optional<KnownPath> learned() const { return std::nullopt; }
 };
 
 enum class Congestion : uint8_t { new_reno, bbr };

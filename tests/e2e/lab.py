@@ -29,6 +29,7 @@ def enter():
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
         subprocess.run(["mount", "--make-rprivate", "/"], check=True)
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        os.environ["XDG_STATE_HOME"] = "/run/state"   # of those that name none: what they write goes with the namespaces
         return
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     env = dict(os.environ, CCIXFER_LAB="1")

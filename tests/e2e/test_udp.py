@@ -1,6 +1,7 @@
 """Transfers over UDP: direct, and over routes that mix it with tcp; kills at every part of the way; what is refused."""
 import os
 import signal
+import time
 
 from bottleneck import Bottleneck
 from lab import Lab, big_file, check, device, native, routed, same_tree, sha256, small_tree
@@ -213,3 +214,41 @@ def test_udp__a_path_that_loses_much__a_receiver_of_one_transfer_ends_with_it():
                 check(sha256(root / "copy") == sha256(source), f"another content: {root}")
         finally:
             path.end()
+
+
+def test_udp__a_path_that_was_full__is_remembered_and_the_file_is_a_help_and_no_more():
+    with Lab("udp") as lab:
+        root = lab.directory / "incoming"
+        root.mkdir()
+        source = big_file(lab.directory / "source", 128 << 20)
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--insecure", "--listen", "udp://127.0.0.1:0")
+        state = lab.directory / "state"
+        paths = state / "ccixfer/paths"
+
+        def transfer():
+            (root / "copy").unlink(missing_ok=True)
+            sender = lab.start(None, "send", "send", "--insecure", source, f"{native(receiver.uris)}/copy", env={"XDG_STATE_HOME": str(state)})
+            check(sender.wait() == 0, sender.tail())
+            lines = [line for line in sender.stderr().splitlines() if "--insecure" not in line]
+            check(not lines, f"{lines}")
+            check(sha256(root / "copy") == sha256(source), "another content")
+
+        def remembered():
+            for _ in range(6):   # a short one may end before it knows what its path carries
+                transfer()
+                if paths.read_text().startswith("127.0.0.1 "):
+                    return True
+            return False
+
+        check(remembered(), f"nothing is remembered: {paths.read_text()!r}")
+        check(paths.stat().st_mode & 0o777 == 0o600, f"mode {paths.stat().st_mode:o}")
+        host, rate, round_trip, at = paths.read_text().split()
+        check(int(rate) > 1_000_000 and 0 < int(round_trip) < 10_000_000 and abs(int(at) - time.time()) < 3600, paths.read_text())
+        paths.write_text(f"127.0.0.1 {10**12} {round_trip} {at}\n")   # far more than there is
+        transfer()
+        paths.write_bytes(os.urandom(5000))
+        check(remembered(), "what makes no sense was kept")
+        paths.unlink()
+        paths.parent.rmdir()
+        paths.parent.write_text("no directory")
+        transfer()

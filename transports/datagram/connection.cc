@@ -23,6 +23,9 @@ void Connection::begin_sending() {
   Work& sending = work();
   sending.congestion = reliability::make_congestion_control(terms->congestion, packet_bytes, local_key);
   sending.pacer = reliability::Pacer(burst_datagrams_least * packet_bytes, burst_datagrams_most * packet_bytes);
+  if (terms->paths != nullptr) {
+    if (const auto known = terms->paths->recall(terms->net->host_of(address))) sending.congestion->recall(*known);
+  }
   if (rtt.known()) sending.congestion->round_trip(rtt.latest(), rtt.smoothed(), terms->now);
 }
 

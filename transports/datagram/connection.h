@@ -17,6 +17,8 @@ using connection::State;
 // What all connections of a transport have in common.
 struct Terms {
   reliability::Congestion congestion = reliability::Congestion::new_reno;
+  std::shared_ptr<reliability::PathMemory> paths;  // none: each connection begins from nothing
+  const DatagramNet* net = nullptr;
   size_t held_bytes = 0;  // of messages that came before their turn, of all connections
   Instant now{};          // of this turn
 };
@@ -58,7 +60,7 @@ struct Connection final : connection::Connection {
 
   // The machines for messages and RMA, once both ends have agreed.
   void open_machines();
-  // Congestion control and pace, of a path of which nothing but the round trip is known.
+  // Congestion control and pace, of a path of which nothing is known but the round trip and what earlier connections found.
   void begin_sending();
 
   // What goes out is sealed, and what comes must be.

@@ -25,6 +25,7 @@ class Driver;
 struct DatagramOptions {
   ports::TransportOptions transport;
   reliability::Congestion congestion = reliability::Congestion::new_reno;  // of what this end sends
+  std::shared_ptr<reliability::PathMemory> paths{};                        // what earlier connections found; none: nothing is kept
 };
 
 class DatagramTransport final : public ports::Transport {

@@ -29,7 +29,7 @@ Driver::Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net,
               message_bytes_max(std::min(net_->message_datagram_bytes(), datagram_bytes_), trust != nullptr), *this, counters),
       groups_(engine_, outbox_, *net_, entropy, trust != nullptr),
       proof_(engine_, outbox_, *net_, std::move(trust), datagram_bytes_),
-      handshake_(engine_, outbox_, *net_, proof_, entropy, datagram_bytes_, options.congestion),
+      handshake_(engine_, outbox_, *net_, proof_, entropy, datagram_bytes_, options.congestion, options.paths),
       outcomes_(engine_),
       writer_(engine_, outbox_, handshake_, datagram_bytes_),
       moves_(engine_, *net_, entropy, handshake_, outcomes_, writer_),
@@ -39,6 +39,7 @@ Driver::Driver(const DatagramOptions& options, std::unique_ptr<DatagramNet> net,
 
 Driver::~Driver() {
   engine_.for_each([this](Connection& c) {
+    handshake_.remember_path(c);
     if (engine_.is_bound() && c.has_work()) c.work().served.abandon(engine_.target());
     if (!c.can_be_told() || (c.state == State::lingering && c.work().farewell == nullptr)) return;
     if (c.state != State::lingering) {
@@ -140,7 +141,10 @@ void Driver::rest_if_quiet(Connection& c) {
   work.rest_at = never;
   if (!c.may_rest()) return;
   const Instant at = after(work.used_at, rest_after);
-  if (at <= engine_.now()) return c.rest();
+  if (at <= engine_.now()) {
+    handshake_.remember_path(c);
+    return c.rest();
+  }
   work.rest_at = at;
 }
 

@@ -29,10 +29,16 @@ void Handshake::agree_on_packets(Connection& c, uint32_t their_datagram_bytes) {
   begin_path(c);
 }
 
-// Nothing is known of it: neither what it carries, nor how long it takes.
+// Nothing is known of it, neither what it carries nor how long it takes, but by earlier connections.
 void Handshake::begin_path(Connection& c) {
   begin_packet_length(c, net_.knows_path(c.address));
   c.begin_sending();
+}
+
+void Handshake::remember_path(const Connection& c) const {
+  const Work* work = c.work_if_any();
+  if (terms_.paths == nullptr || work == nullptr || work->congestion == nullptr) return;
+  if (const auto learned = work->congestion->learned()) terms_.paths->remember(net_.host_of(c.address), *learned);
 }
 
 void Handshake::agree(Connection& c, const wire::Offer& theirs) {
@@ -312,6 +318,7 @@ void Handshake::opened_by_dialler(Connection& c) {
 // The dialler says hello no more, from wherever it is.
 void Handshake::moved(Connection& c, const Address& to) {
   if (!c.dialler) hellos_.end(cookies_.name(c.address, c.remote_index, c.remote_key));
+  remember_path(c);
   c.address = to;
   c.rtt = {};
   begin_path(c);
@@ -319,6 +326,7 @@ void Handshake::moved(Connection& c, const Address& to) {
 }
 
 void Handshake::released(const Connection& c) {
+  remember_path(c);
   proof_.released(c);
   if (!c.dialler) hellos_.end(cookies_.name(c.address, c.remote_index, c.remote_key));
   const Work* work = c.work_if_any();

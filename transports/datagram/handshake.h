@@ -17,7 +17,7 @@ class Handshake {
  public:
   // `datagram_bytes`: what we offer to peers. `congestion`: of the connections that it begins.
   Handshake(Engine& engine, Outbox& outbox, const DatagramNet& net, Proof& proof, ports::Entropy& entropy, uint32_t datagram_bytes,
-            reliability::Congestion congestion)
+            reliability::Congestion congestion, std::shared_ptr<reliability::PathMemory> paths)
       : engine_(engine),
         outbox_(outbox),
         net_(net),
@@ -25,6 +25,8 @@ class Handshake {
         entropy_(entropy),
         cookies_(entropy),
         datagram_bytes_(datagram_bytes) {
+    terms_.paths = std::move(paths);
+    terms_.net = &net;
     terms_.congestion = congestion;
   }
 
@@ -45,6 +47,7 @@ class Handshake {
   // Whether it can be told.
   [[nodiscard]] static bool say_end(Connection& c, const connection::Parting& parting);
   void released(const Connection& c);
+  void remember_path(const Connection& c) const;                         // before the connection forgets it
   [[nodiscard]] size_t held_bytes() const { return terms_.held_bytes; }  // of messages that came before their turn
 
  private:

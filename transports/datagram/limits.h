@@ -43,8 +43,8 @@ inline constexpr uint32_t chunks_window = 4096;        // of one RMA operation i
 inline constexpr size_t held_bytes_max = 16u << 20;    // messages that came before their turn, all connections together
 inline constexpr uint32_t operation_slots_max = 1u << 16;
 
-// A connection on which nothing has been under way for so long rests: it keeps numbers and no machines. Congestion control has
-// forgotten by then what it knew of the path, as it would have to (RFC 5681, 4.1, asks for that after one timeout).
+// A connection on which nothing has been under way for so long rests: it keeps numbers and no machines. Congestion control begins
+// anew then (RFC 5681, 4.1, asks for that after one timeout), but for what a PathMemory recalls.
 inline constexpr Duration rest_after = std::chrono::seconds(10);
 
 // receiver_not_ready: sent again after a pause that doubles.

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "tests/unit/datagram/rig.h"
+#include "tests/unit/datagram/flow.h"
 
 namespace ccixfer::datagram::testing {
 namespace {
@@ -68,48 +68,11 @@ struct Rival final : sim::Actor {
   std::unique_ptr<DatagramTransport> transport;
 };
 
-// Writes pieces one after the other for as long as it is asked to.
-class Flow {
- public:
-  static constexpr size_t ahead = 128;  // that they never run dry
-  Flow(Rig& rig, DatagramTransport& transport, const Recorder& sink, ConnectionId id, size_t piece_bytes = 1u << 17)
-      : rig_(rig), transport_(transport), sink_(sink), id_(id), source_(piece_bytes), target_(piece_bytes) {
-    remote_ = rig.b.memory.register_region(target_, cci::access_write);
-  }
-  void keep_busy() {
-    while (issued_ < sink_.completions.size() + ahead) {
-      ports::RmaRequest write;
-      write.remote.handle = remote_;
-      write.source = source_;
-      REQUIRE(transport_.rma(id_, write, issued_++) == Status::success);
-    }
-    rig_.world.wake(rig_.a.node);
-  }
-  [[nodiscard]] uint64_t done_bytes() const { return sink_.completions.size() * source_.size(); }
-
- private:
-  Rig& rig_;
-  DatagramTransport& transport_;
-  const Recorder& sink_;
-  ConnectionId id_;
-  Buffer source_, target_;
-  ports::Handle remote_;
-  uint64_t issued_ = 0;
-};
-
 struct Measured {
   double share = 0;    // of the path's rate
   double dropped = 0;  // of the datagrams sent, by the queue
   double rival = 0;    // share of the other connection
 };
-
-void run_for(Rig& rig, Duration time, const std::vector<Flow*>& flows) {
-  const Instant end = after(rig.world.now(), time);
-  while (rig.world.now() < end) {
-    for (Flow* flow : flows) flow->keep_busy();
-    rig.pass(20ms);
-  }
-}
 
 // What a connection gets of a path between `warm` and the end.
 Measured measure(const Path& path, Congestion congestion, Duration warm = 4s, Duration time = 8s, uint64_t seed = 1) {

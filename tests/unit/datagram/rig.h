@@ -75,10 +75,11 @@ class Rig {
  public:
   explicit Rig(const sim::DatagramLinkOptions& link = {}, const ports::TransportOptions& options = {}, uint64_t seed = 1,
                reliability::Congestion congestion = reliability::Congestion::new_reno,
-               std::shared_ptr<connection::HopTrust> of_a = nullptr, std::shared_ptr<connection::HopTrust> of_b = nullptr)
+               std::shared_ptr<connection::HopTrust> of_a = nullptr, std::shared_ptr<connection::HopTrust> of_b = nullptr,
+               std::shared_ptr<reliability::PathMemory> paths_of_a = nullptr)
       : world(seed),
         fabric(world, link),
-        a(fabric, "a", {options, congestion}, seed * 2 + 1, std::move(of_a)),
+        a(fabric, "a", {options, congestion, std::move(paths_of_a)}, seed * 2 + 1, std::move(of_a)),
         b(fabric, "b", {options, congestion}, seed * 2 + 2, std::move(of_b)) {}
 
   bool run(const std::function<bool()>& done, Duration limit = 60s) {
