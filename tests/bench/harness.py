@@ -85,6 +85,7 @@ class Bench:
 
     def __init__(self, directory, rounds):
         self.directory, self.rounds = directory, rounds
+        os.environ["XDG_STATE_HOME"] = str(directory / "state")   # what the warm-up finds of paths is known in the rounds
         self.processes, self.watches = [], {}
 
     def spawn(self, *command, **options):
