@@ -93,9 +93,11 @@ TEST_CASE("transfers__sources_that_are_not_there__are_said_before_anything_is_di
   CHECK(ended({from.path("f"), from.path("no\nne")}) ==
         "source_selection: cannot select the source: " + from.path("no%0Ane") +
             ": No such file or directory: name a file or directory that can be read");
-  std::filesystem::create_symlink("nowhere", from.path("link"));  // it is there, whatever it points to: the walk's to judge
+  std::filesystem::create_symlink("nowhere", from.path("link"));  // it is there; the walk judges it by what it points to
   SendCommand dangling = send_of({from.path("link")}, nobody);
   dangling.transfer.retries = 0;
+  CHECK(Ran(sending(dangling)).end.error.kind == ErrorKind::source_selection);
+  dangling.transfer.archive = true;  // then the link itself is sent
   CHECK(Ran(sending(dangling)).end.error.kind == ErrorKind::no_answer);
 }
 
