@@ -19,8 +19,9 @@ class Site:
         self.jobs = home / ".config/ccixfer/jobs"
         self.jobs.mkdir(parents=True)
         self.state = home / ".local/state/ccixfer"
-        unwanted = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "STATE_DIRECTORY", "CCI_CONFIG")
-        self.env = {**{name: value for name, value in os.environ.items() if name not in unwanted}, "HOME": str(home)}
+        unwanted = ("XDG_CONFIG_HOME", "STATE_DIRECTORY", "CCI_CONFIG")
+        self.env = {**{name: value for name, value in os.environ.items() if name not in unwanted}, "HOME": str(home),
+                    "XDG_STATE_HOME": ""}   # that of the tests: an empty one is none, as XDG has it
         self.root = lab.directory / "root"
         self.root.mkdir()
         self.receiver = lab.start_ready(None, "recv", "recv", "--root", self.root, "--listen", "127.0.0.1:0", "--insecure")
