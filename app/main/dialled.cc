@@ -144,7 +144,13 @@ void DialledTransfer::turn_attempt(Instant now) {
     }
     attempt.is_right_peer = true;
   }
-  if (!attempt.asked && attempt.is_right_peer && is_ready_to_ask(now)) ask_for_session(now);
+  const bool is_ready = !attempt.asked && attempt.is_right_peer && is_ready_to_ask(now);
+  if (!attempt.role && attempt.ahead && attempt.ahead->error() != nullptr) {  // before the Open, or while it is on its way
+    const Error wrong = *attempt.ahead->error();
+    abort_session(attempt.link, nullptr, wrong);
+    return end_attempt(now, wrong, false);
+  }
+  if (is_ready) ask_for_session();
   const bool lost = attempt.lanes_were_up && !up;
   attempt.lanes_were_up = up;
   if (lost) ++losses_in_vain_;
@@ -188,10 +194,9 @@ bool DialledTransfer::is_ready_to_ask(Instant now) {
 }
 
 // Without encryption before the first dial: it travels with the first connection's request.
-void DialledTransfer::ask_for_session(Instant now) {
+void DialledTransfer::ask_for_session() {
   Attempt& attempt = *attempt_;
   attempt.asked = true;
-  if (attempt.ahead && attempt.ahead->error() != nullptr) return end_attempt(now, *attempt.ahead->error(), false);
   session::Open open = plan_.open;
   if (plan_.ticket && attempt.link.keys() != nullptr) {
     open.ticket = session::TicketProof{plan_.ticket->number,
@@ -402,7 +407,8 @@ Instant DialledTransfer::next_deadline() const {
   const bool leaves = attempt_->farewell.has_begun();
   const Instant own = leaves ? attempt_->farewell.next_deadline() : give_up_at();
   const Instant look = attempt_->lanes && !leaves ? attempt_->lanes->next_look() : never;
-  return std::min({role, own, look, attempt_->leaves_at, attempt_->dialler.next_deadline()});
+  const Instant dial = plan_.seal || attempt_->asked ? attempt_->dialler.next_deadline() : never;  // before, nobody turns it
+  return std::min({role, own, look, attempt_->leaves_at, dial});
 }
 
 Instant DialledTransfer::listing_deadline() const {

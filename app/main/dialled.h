@@ -88,7 +88,7 @@ class DialledTransfer {
   void begin_attempt(Instant now);
   void turn_attempt(Instant now);
   void choose_address();
-  void ask_for_session(Instant now);
+  void ask_for_session();
   [[nodiscard]] Result<void> judge_peer();
   [[nodiscard]] bool is_ready_to_ask(Instant now);
   [[nodiscard]] RoleWish wish() const;

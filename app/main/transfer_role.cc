@@ -18,7 +18,8 @@ class Observer final : public send::SourceObserver, public recv::DestinationObse
   // `is_silent`: another process of the team tells of each file.
   Observer(report::Reporter& reporter, const session::TransferId& transfer, std::shared_ptr<FailedList> failed,
            bool is_silent = false)
-      : reporter_(reporter), transfer_(transfer_name(transfer)), failed_(std::move(failed)), is_silent_(is_silent) {
+      : reporter_(reporter), transfer_(transfer_name(transfer)), failed_(std::move(failed)), is_silent_(is_silent) {}
+  void session_begins() {
     if (failed_) failed_->session_begins();
   }
   void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
@@ -49,7 +50,10 @@ class SourceRole final : public TransferRole {
   void list_ahead() override { source_.list_ahead(); }
   bool has_listed_ahead() const override { return source_.has_listed_ahead(); }
   session::FirstEntries first_entries(size_t bytes_max) override { return source_.first_entries(bytes_max); }
-  void start(Instant now) override { source_.start(now); }
+  void start(Instant now) override {
+    observer_.session_begins();  // of one that only listed ahead there is no session
+    source_.start(now);
+  }
   void turn(Instant now) override { source_.turn(now); }
   Instant next_deadline() const override { return source_.next_deadline(); }
   bool finished() const override { return source_.finished(); }
@@ -110,7 +114,9 @@ class DestinationRole final : public TransferRole {
   DestinationRole(const SessionServices& services, session::Link& link, const DestinationPart& part)
       : observer_(services.reporter, link.hello().transfer, part.failed),
         destination_(options(part), *part.root, link, services.endpoint, services.work, services.pool, services.entropy, observer_,
-                     services.counters) {}
+                     services.counters) {
+    observer_.session_begins();
+  }
 
   session::LinkHandler& handler() override { return destination_; }
   void start(Instant now) override { destination_.start(now); }

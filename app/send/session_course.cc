@@ -20,7 +20,7 @@ void SessionCourse::summary_came() {
 
 void SessionCourse::fail(const Error& error) {
   if (error_) return;
-  link_.post(session::Abort{error.kind, error.message});
+  if (open_) link_.post(session::Abort{error.kind, error.message});  // before, whoever dialled tells the peer
   error_ = error;
 }
 

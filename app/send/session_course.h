@@ -24,7 +24,7 @@ class SessionCourse {
   [[nodiscard]] bool listing_is_over() const { return end_said_; }
   void summary_came();
   [[nodiscard]] bool has_summary() const { return summary_; }
-  void fail(const Error& error);              // the peer is told
+  void fail(const Error& error);              // the peer is told, if the session is open
   void judge(const Result<void>& judgement);  // of what the peer sent; an error of ErrorKind::protocol is counted
   void ended_by_peer(const Error& error);
   void end_for_another(const Error& error) { ended_by_peer(error); }  // the peer is not told: the next session takes the place

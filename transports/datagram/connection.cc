@@ -15,7 +15,7 @@ void Connection::wake() {
     work_->path = std::make_unique<reliability::PathMtu>(packet_bytes_base, datagram_bytes);
     work_->path->go_on(packet_bytes, resting_.path_search_at);
   }
-  if (datagram_bytes != 0) begin_sending();
+  if (datagram_bytes != 0) begin_sending();  // the round trip may be long ago: what is recalled waits for another
   if (sends_max != 0) open_machines();
 }
 
@@ -23,10 +23,9 @@ void Connection::begin_sending() {
   Work& sending = work();
   sending.congestion = reliability::make_congestion_control(terms->congestion, packet_bytes, local_key);
   sending.pacer = reliability::Pacer(burst_datagrams_least * packet_bytes, burst_datagrams_most * packet_bytes);
-  if (terms->paths != nullptr) {
-    if (const auto known = terms->paths->recall(terms->net->host_of(address))) sending.congestion->recall(*known);
-  }
   if (rtt.known()) sending.congestion->round_trip(rtt.latest(), rtt.smoothed(), terms->now);
+  if (terms->paths == nullptr) return;
+  if (const auto known = terms->paths->recall(terms->net->host_of(address))) sending.congestion->recall(*known);
 }
 
 void Connection::open_machines() {

@@ -42,6 +42,8 @@ TEST_CASE("dialled__lists_ahead_and_the_peer_takes_the_entries__the_role_that_li
   CHECK(rig.near_link->live_lanes().empty());  // the entries travel with the first request
   CHECK(rig.acceptor->link == nullptr);
   CHECK_FALSE(rig.transfer->moving());
+  CHECK(rig.transfer->next_deadline() > rig.now);  // it does not spin meanwhile
+  CHECK(rig.transfer->next_deadline() <= rig.began + 21ms);
   rig.script.has_listed = true;
   REQUIRE(rig.run_until_moving());
   CHECK(rig.script.made == 1);
@@ -75,7 +77,7 @@ TEST_CASE("dialled__lists_ahead_on_a_slow_disk__asks_without_entries_after_a_whi
   rig.script.has_listed = false;
   rig.run_to(rig.began + 19ms);
   CHECK(rig.acceptor->link == nullptr);
-  CHECK(rig.transfer->next_deadline() <= rig.began + 20ms);
+  CHECK(rig.transfer->next_deadline() <= rig.began + 21ms);
   REQUIRE(rig.run_until_moving());
   CHECK(rig.passed() >= 20ms);
   session::OpenJoiner joiner;
@@ -93,6 +95,22 @@ TEST_CASE("dialled__what_is_listed_ahead_is_wrong__ends_the_transfer_before_it_d
   CHECK(rig.transfer->result().message.find("no such file: a") != std::string::npos);
   CHECK(rig.acceptor->link == nullptr);
   CHECK(rig.script.started == 0);
+}
+
+TEST_CASE("dialled__what_is_listed_ahead_is_wrong_while_the_request_is_on_its_way__ends_the_transfer_with_that") {
+  DialledRig rig([](DialPlan& plan) { plan.lists_ahead = true; });
+  rig.script.first = {2, std::vector<std::byte>(10, std::byte{7})};
+  rig.opens = false;  // it has to wait for its turn
+  REQUIRE(rig.run([&] { return rig.acceptor->link != nullptr && rig.peer_asked(); }));
+  rig.post(session::Queued{3});
+  rig.script.error = Error{ErrorKind::usage, "a file of rules is wrong"};
+  REQUIRE(rig.run_to_the_end());
+  CHECK(rig.transfer->result().kind == ErrorKind::usage);
+  CHECK(rig.script.made == 1);
+  REQUIRE(rig.run([&] { return !rig.aborts().empty(); }));
+  CHECK(rig.aborts().size() == 1);
+  CHECK(rig.aborts().at(0).kind == ErrorKind::usage);
+  CHECK(rig.retries().empty());
 }
 
 TEST_CASE("acceptor__first_entries__are_taken_and_answered_unless_the_session_had_to_wait") {
