@@ -125,6 +125,7 @@ uint32_t EntryTable::add(uint64_t index, uint32_t source) {
   entry.counted_bytes = entry.before_bytes = 0;
   entry.stream = false;
   entry.jobs = 0;
+  entry.items = 0;
   entry.outcome = {};
   CHECK(by_index_.emplace(index, slot).second);
   return slot;
@@ -158,6 +159,8 @@ void EntryTable::release(Entry& entry) {
   move(entry, EntryPhase::free);
   entry.large.reset();
   entry.path.clear();
+  entry.target.clear();
+  entry.linked_to.clear();
   --of_source_[entry.source];
   slots_.release(slot_of(entry));
 }

@@ -8,6 +8,7 @@
 #include "app/send/entry_table.h"
 #include "app/send/lane_table.h"
 #include "app/send/rate_cap.h"
+#include "app/session/item.h"
 
 namespace ccixfer::send {
 namespace {
@@ -136,7 +137,8 @@ TEST_CASE("entries__a_place_that_is_used_again__is_as_new") {
   before.resend = before.stream = true;
   before.counted_bytes = before.before_bytes = 5;
   before.outcome.outcome = session::SourceOutcome::unreadable;
-  before.path = "f";
+  before.items = session::item_made;
+  before.path = before.target = before.linked_to = "f";
   before.large = std::make_unique<LargeFile>();
   table.move(before, EntryPhase::queued);
   table.move(before, EntryPhase::reading);
@@ -154,7 +156,9 @@ TEST_CASE("entries__a_place_that_is_used_again__is_as_new") {
   CHECK(after.counted_bytes + after.before_bytes == 0);
   CHECK(after.jobs == 0);
   CHECK(after.outcome.outcome == session::SourceOutcome::ok);
+  CHECK(after.items == 0);
   CHECK(after.path.empty());
+  CHECK((after.target.empty() && after.linked_to.empty()));
   CHECK(after.large == nullptr);
 }
 
