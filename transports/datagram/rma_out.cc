@@ -185,7 +185,9 @@ std::optional<uint64_t> RmaOut::chunk_acked(uint64_t id, const Piece& piece) {
 
 void RmaOut::chunk_lost(uint64_t id, const Piece& piece) {
   Operation* operation = nullptr;
-  if (look(id, true, operation) == Known::active && is_missing(*operation, piece)) lost_.push_back({id, piece});
+  if (look(id, true, operation) != Known::active || !is_missing(*operation, piece)) return;
+  // A packet that has a chunk before its description is not taken while the peer does not know the write.
+  piece.index == description ? lost_.push_front({id, piece}) : lost_.push_back({id, piece});
 }
 
 bool RmaOut::request_due() {

@@ -338,6 +338,18 @@ TEST_CASE("rma_out__pieces_that_are_lost__go_out_again_if_they_still_matter") {
   REQUIRE(w.out.empty());
 }
 
+// A packet with a chunk before its description is not taken as long as the peer does not know the write, however often it comes.
+TEST_CASE("rma_out__a_description_that_is_lost__goes_out_before_what_was_lost_before_it") {
+  Giver w;
+  w.push(1, 2500);
+  constexpr uint64_t id = 1 << 16;
+  while (w.take()) {
+  }
+  for (const uint64_t i : {uint64_t{0}, uint64_t{2}, RmaOut::description}) w.out.chunk_lost(id, {i, 0});
+  for (const uint64_t i : {RmaOut::description, uint64_t{0}, uint64_t{2}}) REQUIRE(w.take() == std::pair{id, i});
+  REQUIRE_FALSE(w.take());
+}
+
 TEST_CASE("rma_out__success_before_all_is_out__only_of_a_put_that_is_known") {
   constexpr uint64_t id = 1 << 16;
   Giver region;
