@@ -321,6 +321,10 @@ void datagram_frames() {
         datagram::encode(out, datagram::RmaWriteMoreFrame{1 << 16 | 2, 0, data});
       },
       [&](Out& out) {
+        datagram::encode(out, datagram::RmaWriteMoreFrame{uint64_t{1} << 40, 0, data});
+        datagram::encode(out, datagram::RmaReadDataFrame{1 << 16, uint64_t{1} << 40, data});
+      },
+      [&](Out& out) {
         datagram::encode(out, datagram::MessageFrame{2, 0, true, {}});
       },
       [&](Out& out) { datagram::encode(out, told); },
@@ -381,6 +385,21 @@ void datagram_frames() {
   datagram::encode(piece, datagram::HandshakePiece{88, 1472, 185, 0, data});
   datagram::end_packet(piece);
   put("datagram_frames", of_tls);
+  datagram::PacketHeader header{datagram::PacketKind::group, datagram::packet_version, 0, 5, 77, 1};
+  const auto packet = [&] {
+    std::vector<std::byte> packed;
+    Out to(packed);
+    datagram::begin_packet(to, header);
+    datagram::encode(to, datagram::MessageFrame{1, 0, false, data});
+    datagram::end_packet(to);
+    put("datagram_frames", packed);
+  };
+  packet();
+  header.is_short = true;
+  for (const auto kind : {datagram::PacketKind::data, datagram::PacketKind::sealed}) {
+    header.kind = kind;
+    packet();
+  }
 }
 
 template <typename Encode>

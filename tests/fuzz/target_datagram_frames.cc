@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (const auto packet = datagram::open_packet(good)) {
       const bool is_sealed = packet->header.kind == datagram::PacketKind::sealed;
       const size_t behind = is_sealed ? 0 : datagram::packet_check_bytes;  // the tag is with the body
-      fuzz::must(packet->body.size() + datagram::packet_head_bytes(is_sealed) + behind == good.size());
+      fuzz::must(packet->body.size() + datagram::packet_head_bytes(is_sealed, packet->header.is_short) + behind == good.size());
       fuzz::must(!is_sealed || packet->body.size() >= datagram::packet_tag_bytes);
       if (const auto hello = datagram::decode_hello(packet->body)) {
         fuzz::must(hello->data.size() <= ports::connect_data_bytes_max && hello->options.size() <= wire::hello_options_bytes_max);

@@ -125,7 +125,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint64_t number = 0;
   for (size_t at = 1; at < size;) {
     const size_t length = std::min<size_t>(data[at], size - at - 1);
-    net.in.push_back(packet_of({datagram::PacketKind::data, datagram::packet_version, index, 5, key, number++},
+    const bool is_short = length % 2 != 0;
+    net.in.push_back(packet_of({datagram::PacketKind::data, datagram::packet_version, index, 5, key, number++, is_short},
                                fuzz::bytes_of(data + at + 1, length)));
     at += 1 + length;
     if (comes_and_goes) net.port ^= 1;

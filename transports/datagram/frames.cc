@@ -84,13 +84,27 @@ RmaWriteFrame decode_rma_write(Reader& in) {
   return frame;
 }
 
-RmaWriteMoreFrame decode_rma_write_more(Reader& in) {
-  RmaWriteMoreFrame frame;
-  frame.operation = in.u64();
-  frame.offset_bytes = in.u64();
+template <typename ChunkFrame>
+ChunkFrame decode_chunk(Reader& in, bool is_short) {
+  ChunkFrame frame;
+  frame.operation = is_short ? in.u32() : in.u64();
+  frame.offset_bytes = is_short ? in.u32() : in.u64();
   frame.bytes = in.bytes16();
-  in.require(!frame.bytes.empty());
+  in.require(!frame.bytes.empty() && is_short == is_short_chunk(frame.operation, frame.offset_bytes));
   return frame;
+}
+template <typename ChunkFrame>
+void encode_chunk(Writer& out, const ChunkFrame& frame, FrameKind short_kind, FrameKind long_kind) {
+  if (is_short_chunk(frame.operation, frame.offset_bytes)) {
+    kind(out, short_kind);
+    out.u32(static_cast<uint32_t>(frame.operation));
+    out.u32(static_cast<uint32_t>(frame.offset_bytes));
+  } else {
+    kind(out, long_kind);
+    out.u64(frame.operation);
+    out.u64(frame.offset_bytes);
+  }
+  out.bytes16(frame.bytes);
 }
 
 RmaReadFrame decode_rma_read(Reader& in) {
@@ -99,15 +113,6 @@ RmaReadFrame decode_rma_read(Reader& in) {
   std::tie(frame.total_bytes, frame.chunk_bytes) = decode_lengths(in);
   frame.remote = wire::decode_remote_ref(in);
   in.require(frame.total_bytes > 0 && can_be_chunk_bytes(frame.chunk_bytes));
-  return frame;
-}
-
-RmaReadDataFrame decode_rma_read_data(Reader& in) {
-  RmaReadDataFrame frame;
-  frame.operation = in.u64();
-  frame.offset_bytes = in.u64();
-  frame.bytes = in.bytes16();
-  in.require(!frame.bytes.empty());
   return frame;
 }
 
@@ -196,10 +201,7 @@ void encode(Writer& out, const RmaWriteFrame& frame) {
 }
 
 void encode(Writer& out, const RmaWriteMoreFrame& frame) {
-  kind(out, FrameKind::rma_write_more);
-  out.u64(frame.operation);
-  out.u64(frame.offset_bytes);
-  out.bytes16(frame.bytes);
+  encode_chunk(out, frame, FrameKind::rma_write_more_short, FrameKind::rma_write_more);
 }
 
 void encode(Writer& out, const RmaReadFrame& frame) {
@@ -210,10 +212,7 @@ void encode(Writer& out, const RmaReadFrame& frame) {
 }
 
 void encode(Writer& out, const RmaReadDataFrame& frame) {
-  kind(out, FrameKind::rma_read_data);
-  out.u64(frame.operation);
-  out.u64(frame.offset_bytes);
-  out.bytes16(frame.bytes);
+  encode_chunk(out, frame, FrameKind::rma_read_data_short, FrameKind::rma_read_data);
 }
 
 void encode(Writer& out, const RmaEndFrame& frame) {
@@ -279,13 +278,19 @@ std::optional<Frame> decode_frame(Reader& in) {
       frame = decode_rma_write(in);
       break;
     case FrameKind::rma_write_more:
-      frame = decode_rma_write_more(in);
+      frame = decode_chunk<RmaWriteMoreFrame>(in, false);
+      break;
+    case FrameKind::rma_write_more_short:
+      frame = decode_chunk<RmaWriteMoreFrame>(in, true);
       break;
     case FrameKind::rma_read:
       frame = decode_rma_read(in);
       break;
     case FrameKind::rma_read_data:
-      frame = decode_rma_read_data(in);
+      frame = decode_chunk<RmaReadDataFrame>(in, false);
+      break;
+    case FrameKind::rma_read_data_short:
+      frame = decode_chunk<RmaReadDataFrame>(in, true);
       break;
     case FrameKind::rma_end:
       frame = decode_rma_end(in);

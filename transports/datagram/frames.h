@@ -33,6 +33,8 @@ enum class FrameKind : uint8_t {
   message_part = 17,
   path_challenge = 18,
   path_answer = 19,
+  rma_write_more_short = 20,
+  rma_read_data_short = 21,
 };
 
 // What the dialler wants, once both ends have proved who they are: the first frame of a secured connection.
@@ -149,9 +151,16 @@ inline constexpr size_t message_frame_bytes = 1 + 8 + 4 + 1 + 2;  // without its
 inline constexpr size_t message_part_frame_bytes = 1 + 8 + 4 + 2 + 1 + 2;
 inline constexpr size_t padding_frame_bytes = 1 + 2;
 inline constexpr size_t rma_write_frame_bytes = 1 + 8 + 8 + 8 + wire::remote_ref_bytes + 2;
-inline constexpr size_t rma_write_more_frame_bytes = 1 + 8 + 8 + 2;
 inline constexpr size_t rma_read_frame_bytes = 1 + 8 + 8 + wire::remote_ref_bytes;
-inline constexpr size_t rma_read_data_frame_bytes = 1 + 8 + 8 + 2;
+// A chunk of a described write, or of a read. Its frame has a short form for a name and an offset of 32 bits, as nearly all have.
+inline constexpr size_t chunk_frame_bytes_short = 1 + 4 + 4 + 2;
+inline constexpr size_t chunk_frame_bytes_long = 1 + 8 + 8 + 2;
+[[nodiscard]] constexpr bool is_short_chunk(uint64_t operation, uint64_t offset_bytes) {
+  return (operation | offset_bytes) <= UINT32_MAX;
+}
+[[nodiscard]] constexpr size_t chunk_frame_bytes(uint64_t operation, uint64_t offset_bytes) {
+  return is_short_chunk(operation, offset_bytes) ? chunk_frame_bytes_short : chunk_frame_bytes_long;
+}
 inline constexpr size_t rma_end_frame_bytes = 1 + 8 + 1 + 1 + 8;
 inline constexpr size_t mailbox_hint_frame_bytes = 1 + 8 + 8 + 8;
 inline constexpr size_t path_frame_bytes = 1 + 8;
@@ -168,14 +177,19 @@ static_assert(packet_head_bytes(true) + greeting_frame_bytes_max + packet_tail_b
   return frames_bytes_max(datagram_bytes, is_sealed) - static_cast<uint32_t>(message_frame_bytes);
 }
 static_assert(message_bytes_max(datagram_bytes_min, true) >= ports::max_send_bytes_floor);
-// A packet that is full of a chunk. An acknowledgement that is due then has a packet of its own, which is rare while bulk data flow
-// in one direction.
+// The longest chunk of an operation whose chunks all have the short form: a packet is full of it. An acknowledgement that is due
+// then has a packet of its own, which is rare while bulk data flow in one direction.
 [[nodiscard]] constexpr uint32_t chunk_bytes_of(uint32_t datagram_bytes, bool is_sealed = false) {
-  return (frames_bytes_max(datagram_bytes, is_sealed) - static_cast<uint32_t>(rma_write_more_frame_bytes)) / 8 * 8;
+  const auto others = static_cast<uint32_t>(packet_head_bytes(is_sealed, true) + packet_tail_bytes(is_sealed));
+  return (datagram_bytes - others - static_cast<uint32_t>(chunk_frame_bytes_short)) / 8 * 8;
 }
-static_assert(rma_read_data_frame_bytes == rma_write_more_frame_bytes);
+// Of an operation whose chunks may need the long form.
+[[nodiscard]] constexpr uint32_t chunk_bytes_in(uint32_t longest_bytes, uint64_t operation, uint64_t total_bytes) {
+  constexpr uint32_t more = chunk_frame_bytes_long - chunk_frame_bytes_short;
+  return is_short_chunk(operation, total_bytes) ? longest_bytes : longest_bytes - more;
+}
 static_assert(frames_bytes_max(packet_bytes_base, true) >= message_part_frame_bytes + part_bytes);
-static_assert(chunk_bytes_of(packet_bytes_base, true) >= part_bytes);
+static_assert(chunk_bytes_in(chunk_bytes_of(packet_bytes_base, true), ~uint64_t{0}, 0) >= part_bytes);
 
 void encode_ack(wire::Writer& out, const reliability::Ack& ack, size_t bytes_max);
 void encode(wire::Writer& out, const PingFrame& frame);

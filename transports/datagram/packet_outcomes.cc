@@ -75,11 +75,12 @@ void PacketOutcomes::carried_acked(Connection& c, const reliability::Carried& ca
 void PacketOutcomes::silence(Connection& c) {
   outcome_.clear();
   c.work().sent.timer(engine_.now(), c.rtt, outcome_);
-  // Every other probe is short: a path that carries less than it did would show nothing else.
-  const bool may_be_short = c.state != State::lingering && c.work().path != nullptr && c.packet_bytes > c.work().path->base_bytes();
-  const bool is_short = may_be_short && c.work().sent.probes() % 2 == 0;
-  if (outcome_.probe && is_short) c.work().short_probe_due = true;
-  if (outcome_.probe && !outcome_.timed_out && !is_short) {
+  // Every other probe of what is open is a ping alone: a path that carries less than it did would show nothing else, and a peer
+  // that does not know the connection does not answer a packet of the short form, as chunks have.
+  const bool is_open = c.state == State::open || c.state == State::closing;
+  const bool is_ping = is_open && c.work().sent.probes() % 2 == 0;
+  if (outcome_.probe && is_ping) c.work().ping_alone_due = true;
+  if (outcome_.probe && !outcome_.timed_out && !is_ping) {
     for (const reliability::Carried& carried : c.work().sent.oldest()->carried) carried_lost(c, carried);
   }
   learn(c);
@@ -97,7 +98,7 @@ void PacketOutcomes::moved(Connection& c) {
     for (const reliability::Carried& carried : packet.carried) carried_lost(c, carried);
   }
   c.work().probe_credit = 0;
-  c.work().short_probe_due = false;
+  c.work().ping_alone_due = false;
   c.work().received.tell_again(engine_.now());
 }
 

@@ -24,13 +24,19 @@ bool of_data(const Frame& frame) {
 
 }  // namespace
 
-void PacketReader::on_data(const Address& from, const Packet& packet, size_t datagram_size) {
-  const PacketHeader& header = packet.header;
+void PacketReader::on_data(const Address& from, Packet packet, size_t datagram_size) {
+  PacketHeader& header = packet.header;
   Connection* c = engine_.at(header.destination);
   if (c == nullptr || c->state == State::gone || c->local_key != header.key) {
+    if (header.is_short) return engine_.counters().add(Counter::datagrams_rejected);
     return outbox_.put_empty(from, {.kind = PacketKind::gone, .destination = header.source, .key = header.key});
   }
   if (!c->has_work()) engine_.touch(*c);  // whatever comes of this packet, it may rest again
+  if (header.is_short) {
+    if (c->remote_key == 0) return engine_.counters().add(Counter::datagrams_rejected);  // what it leaves out is not known yet
+    header.source = c->remote_index;
+    header.number = whole_number(static_cast<uint32_t>(header.number), c->work().received.next_newest());
+  }
   const bool is_its_kind = (header.kind == PacketKind::sealed) == (c->secured != nullptr);
   const bool is_elsewhere = c->address != from;
   if (!is_its_kind || (is_elsewhere && !Moves::may_move(*c)) || (c->remote_key != 0 && c->remote_index != header.source))
@@ -69,11 +75,12 @@ std::optional<Bytes> PacketReader::open(Connection& c, const Packet& packet) {
   std::array<std::byte, packet_head_bytes(true)> header;
   wire::Writer again{MutableBytes(header)};
   begin_packet(again, packet.header);
+  const size_t head = packet_head_bytes(true, packet.header.is_short);
   const Bytes sealed = packet.body.first(packet.body.size() - packet_tag_bytes);
   trust::Tag tag;
   std::memcpy(tag.data(), packet.body.last(packet_tag_bytes).data(), tag.size());
   opened_.assign(sealed.begin(), sealed.end());
-  if (!c.secured->open(packet.header.number, header, opened_, tag)) {
+  if (!c.secured->open(packet.header.number, Bytes(header).first(head), opened_, tag)) {
     engine_.counters().add(Counter::datagrams_rejected);
     return std::nullopt;
   }

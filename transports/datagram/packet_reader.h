@@ -14,7 +14,7 @@ class PacketReader {
   PacketReader(Engine& engine, Outbox& outbox, Handshake& handshake, PacketOutcomes& outcomes, Moves& moves)
       : engine_(engine), outbox_(outbox), handshake_(handshake), outcomes_(outcomes), moves_(moves) {}
 
-  void on_data(const Address& from, const Packet& packet, size_t datagram_size);  // data, and sealed
+  void on_data(const Address& from, Packet packet, size_t datagram_size);  // data, and sealed
   void on_gone(const Address& from, const Packet& packet);
 
  private:

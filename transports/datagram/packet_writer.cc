@@ -19,18 +19,18 @@ bool PacketWriter::wants_to_send(Connection& c) {
   if (!c.can_be_told()) return false;
   if (c.work().end_notice_due) return true;
   if (c.state == State::lingering) return false;
-  return c.work().short_probe_due || c.work().greeting_due || c.work().hello_reply_due || c.work().accept_due ||
-         c.work().ping_due || c.work().incoming.due() || c.work().served.reply_due() || hints_due(c) ||
-         c.work().messages.sendable() || c.work().rma.request_due() || c.work().rma.chunk_due() || c.work().served.chunk_due();
+  return c.work().ping_alone_due || c.work().greeting_due || c.work().hello_reply_due || c.work().accept_due || c.work().ping_due ||
+         c.work().incoming.due() || c.work().served.reply_due() || hints_due(c) || c.work().messages.sendable() ||
+         c.work().rma.request_due() || c.work().rma.chunk_due() || c.work().served.chunk_due();
 }
 
 // What asks for an acknowledgement and is no content: whatever the window, as there is one of each kind in a round trip at most.
 void PacketWriter::send_probes(Connection& c) {
-  if (c.work().short_probe_due && c.state != State::lingering) {
+  if (c.work().ping_alone_due && c.state != State::lingering) {
     c.work().probe_credit = 0;
     build_probe(c, 0);
   }
-  c.work().short_probe_due = false;
+  c.work().ping_alone_due = false;
   // Keepalive is no reason to search.
   if (c.work().path == nullptr || c.state != State::open || c.work().ping_due || !wants_to_send(c) || !outbox_.has_room()) return;
   if (const uint32_t bytes = c.work().path->probe_due(engine_.now()); bytes != 0) {
@@ -68,9 +68,9 @@ void PacketWriter::transmit(Connection& c) {
   engine_.touch(c);  // the network has no room: when it has, nobody looks for those that waited
 }
 
-wire::Writer PacketWriter::begin(Connection& c) {
+wire::Writer PacketWriter::begin(Connection& c, bool is_short) {
   return outbox_.begin({c.secured != nullptr ? PacketKind::sealed : PacketKind::data, packet_version, c.remote_index, c.id.index,
-                        c.remote_key, c.work().sent.next_number()});
+                        c.remote_key, c.work().sent.next_number(), is_short});
 }
 
 void PacketWriter::build_probe(Connection& c, uint32_t bytes) {
@@ -78,11 +78,16 @@ void PacketWriter::build_probe(Connection& c, uint32_t bytes) {
   const size_t tail = packet_tail_bytes(c.secured != nullptr);
   encode(out, PingFrame{});
   if (bytes > 0) encode_padding(out, bytes - tail - out.position());
+  close(c, out);
   finish(c, out, true, bytes > 0 ? CarriedFrames{{.kind = as(Carries::path_probe)}} : CarriedFrames{});
 }
 
 bool PacketWriter::build(Connection& c, bool eliciting) {
-  wire::Writer out = begin(c);
+  // A chunk is cut for the short form. Nobody answers to that who does not know the connection: probes and goodbyes have the long
+  // one.
+  const bool has_chunks = eliciting && !c.work().end_notice_due && (c.work().rma.chunk_due() || c.work().served.chunk_due());
+  const bool is_short = has_chunks && c.state != State::lingering;
+  wire::Writer out = begin(c, is_short);
   const bool seals = c.secured != nullptr;
   const size_t empty = out.position();
   const size_t size_max = c.packet_bytes - packet_tail_bytes(seals);
@@ -102,13 +107,14 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
   }
   if (out.position() == empty) return false;
   const bool elicits = out.position() > after_ack;
+  close(c, out, is_short);
   finish(c, out, elicits, std::move(carried));
   return true;
 }
 
-void PacketWriter::close(Connection& c, wire::Writer& out) {
+void PacketWriter::close(Connection& c, wire::Writer& out, bool is_short) {
   if (c.secured != nullptr) {
-    const size_t head = packet_head_bytes(true);
+    const size_t head = packet_head_bytes(true, is_short);
     const MutableBytes packet = outbox_.begun(out);
     const trust::Tag tag = c.secured->seal(c.work().sent.next_number(), packet.first(head), packet.subspan(head));
     out.bytes(std::as_bytes(std::span(tag)));
@@ -118,7 +124,6 @@ void PacketWriter::close(Connection& c, wire::Writer& out) {
 }
 
 void PacketWriter::finish(Connection& c, wire::Writer& out, bool elicits, CarriedFrames carried) {
-  close(c, out);
   const auto bytes = static_cast<uint32_t>(out.position());
   CHECK(bytes <= c.datagram_bytes);
   const uint64_t in_flight = c.work().sent.in_flight_bytes();

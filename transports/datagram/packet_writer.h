@@ -26,7 +26,7 @@ class PacketWriter {
  private:
   using CarriedFrames = std::vector<reliability::Carried>;
   void send_probes(Connection& c);
-  [[nodiscard]] wire::Writer begin(Connection& c);
+  [[nodiscard]] wire::Writer begin(Connection& c, bool is_short = false);
   void build_probe(Connection& c, uint32_t bytes);  // a ping, padded to that length; 0: not padded
   template <typename Frame>
   void send_aside(Connection& c, const Address& to, const Frame& frame) {
@@ -36,7 +36,7 @@ class PacketWriter {
     static_cast<void>(c.work().sent.sent(engine_.now(), static_cast<uint32_t>(out.position()), false, false, {}));
     outbox_.put(to, out);
   }
-  void close(Connection& c, wire::Writer& out);  // with its seal or its check
+  void close(Connection& c, wire::Writer& out, bool is_short = false);  // with its seal or its check
   void finish(Connection& c, wire::Writer& out, bool elicits, CarriedFrames carried);
   void add_control(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried);
   void add_messages(Connection& c, wire::Writer& out, size_t size_max, CarriedFrames& carried);

@@ -10,9 +10,44 @@ using wire::Writer;
 namespace {
 // A sealed packet that is damaged in its header must not be taken for one of another connection: the answer to that ends this one.
 uint32_t header_check(Bytes header) { return static_cast<uint32_t>(xxh3_64(header)); }
+
+bool holds_check(Bytes datagram) {
+  Reader check(datagram.last(packet_check_bytes));
+  return check.u64() == xxh3_64(datagram.first(datagram.size() - packet_check_bytes));
+}
+
+std::optional<Packet> open_short(Bytes datagram, bool is_sealed) {
+  const size_t tail = packet_tail_bytes(is_sealed);
+  if (datagram.size() < packet_short_header_bytes + tail) return std::nullopt;
+  Packet packet;
+  packet.header.kind = is_sealed ? PacketKind::sealed : PacketKind::data;
+  packet.header.is_short = true;
+  Reader in(datagram.subspan(1));
+  packet.header.destination = in.u32();
+  packet.header.key = in.u64();
+  packet.header.number = in.u32();
+  packet.body = in.rest();
+  if (is_sealed) return packet;
+  packet.body = packet.body.first(packet.body.size() - tail);
+  return holds_check(datagram) ? std::optional(packet) : std::nullopt;
+}
 }  // namespace
 
+uint64_t whole_number(uint32_t lower_half, uint64_t next) {
+  constexpr uint64_t range = uint64_t{1} << 32;
+  const uint64_t number = (next & ~(range - 1)) | lower_half;
+  if (next > number && next - number > range / 2 && number < ~uint64_t{0} - range) return number + range;
+  if (number > next && number - next > range / 2 && number >= range) return number - range;
+  return number;
+}
+
 void begin_packet(Writer& out, const PacketHeader& header) {
+  if (header.is_short) {
+    out.u8(header.kind == PacketKind::sealed ? packet_short_sealed : packet_short_data);
+    out.u32(header.destination);
+    out.u64(header.key);
+    return out.u32(static_cast<uint32_t>(header.number));
+  }
   out.u16(packet_magic);
   out.u8(static_cast<uint8_t>(header.kind));
   out.u8(header.version);
@@ -26,6 +61,8 @@ void begin_packet(Writer& out, const PacketHeader& header) {
 void end_packet(Writer& out) { out.u64(xxh3_64(out.since(0))); }
 
 std::optional<Packet> open_packet(Bytes datagram) {
+  const uint8_t form = datagram.empty() ? 0 : std::to_integer<uint8_t>(datagram.front());
+  if (form == packet_short_data || form == packet_short_sealed) return open_short(datagram, form == packet_short_sealed);
   if (datagram.size() < packet_overhead_bytes) return std::nullopt;
   Reader in(datagram.first(packet_header_bytes));
   Packet packet;
@@ -46,8 +83,7 @@ std::optional<Packet> open_packet(Bytes datagram) {
     packet.body = body.rest();
     return holds && packet.body.size() >= packet_tag_bytes ? std::optional(packet) : std::nullopt;
   }
-  Reader check(datagram.last(packet_check_bytes));
-  if (check.u64() != xxh3_64(datagram.first(datagram.size() - packet_check_bytes))) return std::nullopt;
+  if (!holds_check(datagram)) return std::nullopt;
   packet.body = packet.body.first(packet.body.size() - packet_check_bytes);
   return packet;
 }

@@ -2,6 +2,8 @@
 //   magic u16 | kind u8 | version u8 | destination u32 | source u32 | key u64 | number u64 | body | check u64 (XXH3-64 of all
 //   before)
 // A sealed packet has a check of its header (u32) behind it, and the tag of its seal (16 bytes) instead of the check at the end.
+// Data and sealed packets have a short form, which those with chunks use:
+//   form u8 | destination u32 | key u64 | number u32 (the lower half) | body | check or tag
 // destination and source are the ends' indices of their connections; key is the random number that the receiving end gave its
 // connection (in a hello: the sender's own), so that nothing old or foreign reaches a connection. number: data packets only, never
 // used twice. Kinds: hello (dialler; padded to hello_bytes_min), retry (the acceptor's cookie; nothing is remembered), refuse (with
@@ -22,16 +24,19 @@
 namespace ccixfer::datagram {
 
 inline constexpr uint16_t packet_magic = 0xcc1d;
-inline constexpr uint8_t packet_version = 6;
+inline constexpr uint8_t packet_version = 7;
 inline constexpr size_t packet_header_bytes = 2 + 1 + 1 + 4 + 4 + 8 + 8;
 inline constexpr size_t packet_check_bytes = 8;
 inline constexpr size_t packet_overhead_bytes = packet_header_bytes + packet_check_bytes;
 static_assert(packet_overhead_bytes == 36);
+inline constexpr uint8_t packet_short_data = 0xd4;  // where the long form has its magic's first byte
+inline constexpr uint8_t packet_short_sealed = 0xd7;
+inline constexpr size_t packet_short_header_bytes = 1 + 4 + 8 + 4;
 inline constexpr size_t packet_header_check_bytes = 4;
 inline constexpr size_t packet_tag_bytes = 16;
 // Before the frames, and behind them.
-[[nodiscard]] constexpr size_t packet_head_bytes(bool is_sealed) {
-  return packet_header_bytes + (is_sealed ? packet_header_check_bytes : 0);
+[[nodiscard]] constexpr size_t packet_head_bytes(bool is_sealed, bool is_short = false) {
+  return is_short ? packet_short_header_bytes : packet_header_bytes + (is_sealed ? packet_header_check_bytes : 0);
 }
 [[nodiscard]] constexpr size_t packet_tail_bytes(bool is_sealed) { return is_sealed ? packet_tag_bytes : packet_check_bytes; }
 
@@ -44,7 +49,12 @@ struct PacketHeader {
   uint32_t source = 0;
   uint64_t key = 0;
   uint64_t number = 0;
+  // Data and sealed only. The wire has the lower half of the number, and no source: the connection knows both, and what nobody
+  // knows gets no answer.
+  bool is_short = false;
 };
+// The number whose lower half this is, where `next` is above all that came: the nearest one. Source: RFC 9000, A.3.
+[[nodiscard]] uint64_t whole_number(uint32_t lower_half, uint64_t next);
 
 struct Packet {
   PacketHeader header;

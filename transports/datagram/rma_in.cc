@@ -225,12 +225,20 @@ void RmaIn::reply_lost(uint64_t id) {
   if (operations_[id & 0xffff].generation == id >> 16) queue_reply(static_cast<uint32_t>(id & 0xffff));
 }
 
+size_t RmaIn::frame_bytes(const Operation& operation, const Chunk& chunk) const {
+  return chunk_frame_bytes(chunk.operation, operation.grid.offset(chunk.piece)) + operation.grid.length(chunk.piece);
+}
+
+bool RmaIn::fits(const Operation& operation, const Chunk& chunk) const {
+  return frame_bytes(operation, chunk) <= chunk_bytes_ + chunk_frame_bytes_short;
+}
+
 std::optional<RmaIn::Chunk> RmaIn::next_chunk() {
   while (!lost_.empty()) {
     const Chunk chunk = lost_.front();
     const Operation* operation = current(chunk.operation);
     const bool matters = operation != nullptr && !operation->through.has(chunk.piece);
-    if (matters && operation->grid.length(chunk.piece) <= chunk_bytes_) return chunk;
+    if (matters && fits(*operation, chunk)) return chunk;
     lost_.drop_front();
     if (matters) split(*operation, chunk);
   }
@@ -239,7 +247,7 @@ std::optional<RmaIn::Chunk> RmaIn::next_chunk() {
     if (operation.active && !operation.write && operation.next < operation.through.count()) {
       if (operation.next >= operation.through.end()) return std::nullopt;
       const Chunk chunk{operation.generation << 16 | reads_.front(), {operation.next, 0}};
-      if (operation.grid.length(chunk.piece) <= chunk_bytes_) return chunk;
+      if (fits(operation, chunk)) return chunk;
       ++operation.next;
       split(operation, chunk);
       return lost_.front();
@@ -260,8 +268,7 @@ bool RmaIn::chunk_due() { return next_chunk().has_value(); }
 
 size_t RmaIn::next_chunk_frame_bytes() {
   const Chunk chunk = next_chunk().value();
-  const Operation& operation = operations_[chunk.operation & 0xffff];
-  return rma_read_data_frame_bytes + operation.grid.length(chunk.piece);
+  return frame_bytes(operations_[chunk.operation & 0xffff], chunk);
 }
 
 std::optional<reliability::Carried> RmaIn::take_chunk(wire::Writer& out, uint8_t carried_kind, ports::RmaTarget& target) {

@@ -17,9 +17,9 @@ namespace ccixfer::datagram {
 
 class RmaIn {
  public:
-  // `chunk_bytes`: what fits the longest packet that both ends take.
+  // `chunk_bytes`: the longest chunk (chunk_bytes_of) in the longest packet that both ends take.
   void open(uint32_t slots_max, uint32_t chunk_bytes, uint64_t connection);
-  // What fits a packet of ours from now on: longer chunks go in parts.
+  // The longest chunk that fits a packet of ours from now on: longer ones go in parts.
   void fit(uint32_t chunk_bytes) { chunk_bytes_ = static_cast<uint16_t>(chunk_bytes); }
   // Of each slot the newest operation, where none goes on: its generation, and below it a bit for a write. Another machine goes on
   // there, so that what is late is known to be.
@@ -80,6 +80,8 @@ class RmaIn {
   void place(Operation& operation, const RmaWriteMoreFrame& frame, ports::RmaTarget& target);
   [[nodiscard]] bool take_in_parts(Operation& operation, const RmaWriteMoreFrame& frame, uint64_t index, ports::RmaTarget& target);
   [[nodiscard]] std::optional<Chunk> next_chunk();
+  [[nodiscard]] size_t frame_bytes(const Operation& operation, const Chunk& chunk) const;
+  [[nodiscard]] bool fits(const Operation& operation, const Chunk& chunk) const;
   void split(const Operation& operation, const Chunk& chunk);
 
   std::vector<Operation> operations_;

@@ -33,10 +33,11 @@ void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t mes
   operation.remote = request.remote;
   operation.source = request.source;
   operation.destination = request.destination;
-  operation.grid = {request.write ? request.source.size() : request.destination.size(), chunk_bytes_};
+  const uint64_t total_bytes = request.write ? request.source.size() : request.destination.size();
+  operation.grid = {total_bytes, chunk_bytes_in(chunk_bytes_, name(slot), total_bytes)};
   operation.messages_before = messages_issued;
   operation.through.open(operation.grid.chunks());
-  operation.one_frame = operation.grid.total_bytes + rma_write_frame_bytes <= chunk_bytes_ + rma_write_more_frame_bytes;
+  operation.one_frame = total_bytes + rma_write_frame_bytes <= chunk_bytes_ + chunk_frame_bytes_short;
   operation.described = operation.one_frame;
   if (request.has_completion_message) {
     operation.announcement.assign(request.completion_message.begin(), request.completion_message.end());
@@ -87,20 +88,23 @@ bool RmaOut::is_missing(const Operation& operation, const Piece& piece) {
   return piece.index == description ? !operation.described : !operation.through.has(piece);
 }
 
-size_t RmaOut::frame_bytes(const Operation& operation, const Piece& piece) const {
+size_t RmaOut::frame_bytes(const Chunk& chunk) const {
+  const Operation& operation = operations_[chunk.operation & 0xffff];
+  const Piece& piece = chunk.piece;
   if (piece.index == description) return rma_write_frame_bytes;
   const bool describes = operation.one_frame && piece.part == 0;
-  return (describes ? rma_write_frame_bytes : rma_write_more_frame_bytes) + operation.grid.length(piece);
+  const size_t head = describes ? rma_write_frame_bytes : chunk_frame_bytes(chunk.operation, operation.grid.offset(piece));
+  return head + operation.grid.length(piece);
 }
 
-bool RmaOut::fits(const Operation& operation, const Piece& piece) const {
-  return piece.index == description || frame_bytes(operation, piece) <= chunk_bytes_ + rma_write_more_frame_bytes;
+bool RmaOut::fits(const Chunk& chunk) const {
+  return chunk.piece.index == description || frame_bytes(chunk) <= chunk_bytes_ + chunk_frame_bytes_short;
 }
 
 // The path carries less than when the operation was cut. What was one frame with its description is described by itself.
 void RmaOut::split(Operation& operation, const Chunk& chunk) {
   const bool was_one_frame = std::exchange(operation.one_frame, false);
-  if (fits(operation, chunk.piece)) {
+  if (fits(chunk)) {
     lost_.push_front(chunk);
   } else {
     for (uint32_t part = operation.grid.parts(chunk.piece.index); part > 0; --part)
@@ -116,7 +120,7 @@ std::optional<RmaOut::Chunk> RmaOut::next_chunk() {
   while (!lost_.empty()) {
     const Chunk chunk = lost_.front();
     const bool matters = look(chunk.operation, true, operation) == Known::active && is_missing(*operation, chunk.piece);
-    if (matters && fits(*operation, chunk.piece)) return chunk;
+    if (matters && fits(chunk)) return chunk;
     lost_.drop_front();
     if (matters) split(*operation, chunk);
   }
@@ -125,7 +129,7 @@ std::optional<RmaOut::Chunk> RmaOut::next_chunk() {
       if (!operation->described && operation->next >= operation->describe_at) return Chunk{writes_.front(), {description, 0}};
       if (operation->next >= operation->through.end()) return std::nullopt;  // too far ahead of one that is missing
       const Chunk chunk{writes_.front(), {operation->next, 0}};
-      if (fits(*operation, chunk.piece)) return chunk;
+      if (fits(chunk)) return chunk;
       ++operation->next;
       split(*operation, chunk);
       return lost_.front();
@@ -137,10 +141,7 @@ std::optional<RmaOut::Chunk> RmaOut::next_chunk() {
 
 bool RmaOut::chunk_due() { return next_chunk().has_value(); }
 
-size_t RmaOut::next_chunk_frame_bytes() {
-  const Chunk chunk = next_chunk().value();
-  return frame_bytes(operations_[chunk.operation & 0xffff], chunk.piece);
-}
+size_t RmaOut::next_chunk_frame_bytes() { return frame_bytes(next_chunk().value()); }
 
 uint16_t RmaOut::told_chunk_bytes(const Operation& operation) const {
   return operation.grid.chunk_bytes == longest_chunk_bytes_ ? 0 : static_cast<uint16_t>(operation.grid.chunk_bytes);

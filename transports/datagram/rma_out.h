@@ -20,12 +20,13 @@ class RmaOut {
   static constexpr uint64_t description = ~uint64_t{0};
   using Ended = std::function<void(uint64_t token, ports::OperationResult)>;
 
-  // `chunk_bytes`: what fits the longest packet that both ends take.
+  // `chunk_bytes`: the longest chunk (chunk_bytes_of) in the longest packet that both ends take.
   void open(uint32_t slots_max, uint32_t chunk_bytes);
   // Another machine of this connection has named operations, and none of them goes on: the generations of this one are above its.
   void go_on(uint64_t generation_most) { generation_before_ = generation_most; }
   [[nodiscard]] uint64_t generation_most() const;
-  // What fits a packet from now on. Operations that are pushed later are cut so; longer chunks of earlier ones go in parts.
+  // The longest chunk that fits a packet from now on. Operations that are pushed later are cut so; longer chunks of earlier ones go
+  // in parts.
   void fit(uint32_t chunk_bytes) { chunk_bytes_ = static_cast<uint16_t>(chunk_bytes); }
   [[nodiscard]] bool full() const { return operations_.in_use() >= slots_max_; }
   void push(const ports::RmaRequest& request, uint64_t token, uint64_t messages_issued);
@@ -84,8 +85,8 @@ class RmaOut {
   [[nodiscard]] Known look(uint64_t operation, bool write, Operation*& found);
   [[nodiscard]] uint64_t name(uint32_t slot) const { return operations_[slot].generation << 16 | slot; }
   [[nodiscard]] static bool is_missing(const Operation& operation, const Piece& piece);
-  [[nodiscard]] size_t frame_bytes(const Operation& operation, const Piece& piece) const;
-  [[nodiscard]] bool fits(const Operation& operation, const Piece& piece) const;
+  [[nodiscard]] size_t frame_bytes(const Chunk& chunk) const;
+  [[nodiscard]] bool fits(const Chunk& chunk) const;
   void split(Operation& operation, const Chunk& chunk);
   [[nodiscard]] uint16_t told_chunk_bytes(const Operation& operation) const;
   [[nodiscard]] std::optional<Chunk> next_chunk();

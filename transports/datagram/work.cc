@@ -5,7 +5,7 @@
 namespace ccixfer::datagram {
 
 bool Work::is_quiet() const {
-  const bool says = greeting_due || hello_reply_due || accept_due || ping_due || short_probe_due || end_notice_due;
+  const bool says = greeting_due || hello_reply_due || accept_due || ping_due || ping_alone_due || end_notice_due;
   const bool handshakes = dialling != nullptr || check != nullptr || farewell != nullptr;
   const bool hints_wait = (hints != nullptr && !hints->is_quiet()) || (peer_hints != nullptr && !peer_hints->is_quiet());
   return !says && !handshakes && !hints_wait && sent.packets() == 0 && !received.ack_wanted() && messages.is_quiet() &&

@@ -69,7 +69,7 @@ struct Work {
   bool hello_reply_due : 1 = false;
   bool accept_due : 1 = false;
   bool ping_due : 1 = false;
-  bool short_probe_due : 1 = false;  // a packet that any path carries, whatever the window
+  bool ping_alone_due : 1 = false;  // a packet that any path carries, whatever the window
   bool end_notice_due : 1 = false;
   bool bulk_first : 1 = false;  // whose turn it is in the next packet: RMA's, or the messages'
   bool served_first : 1 = false;

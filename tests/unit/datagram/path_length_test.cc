@@ -359,7 +359,7 @@ TEST_CASE("path_length__chunks_that_became_too_long__go_in_parts_and_are_placed_
     for (const auto& [carried, bytes] : whole) cut.out.chunk_lost(carried.b, {carried.c, carried.a});
     std::vector<std::pair<reliability::Carried, Buffer>> parts;
     while (auto piece = cut.take()) {
-      REQUIRE(piece->second.size() <= 1144 + rma_write_more_frame_bytes);
+      REQUIRE(piece->second.size() <= 1144 + chunk_frame_bytes_short);
       parts.push_back(std::move(*piece));
     }
     REQUIRE(parts.size() >= size / part_bytes);

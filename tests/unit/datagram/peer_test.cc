@@ -308,7 +308,7 @@ TEST_CASE("peer__chunks_in_any_order_twice_and_late__each_is_placed_once") {
   remote.handle = rig.b.memory.register_region(target, cci::access_write);
   const auto chunk = [&](uint64_t operation, uint64_t i, uint8_t value) {
     const Buffer data(Grid{total, chunk_bytes}.length({i, 0}), std::byte{value});
-    peer.frames([&](wire::Writer& out) {
+    peer.frames_short([&](wire::Writer& out) {
       if (i == 3)
         encode(out, RmaWriteFrame{operation, total, i * chunk_bytes, remote, data});
       else
@@ -359,10 +359,10 @@ TEST_CASE("peer__a_region_withdrawn_between_chunks__no_byte_more_and_the_end_say
   remote.handle = rig.b.memory.register_region(*target, cci::access_write);
   const Buffer data(chunk_bytes, std::byte{1});
   peer.frames([&](wire::Writer& out) { encode(out, RmaWriteFrame{1 << 16, 2 * chunk_bytes, 0, remote, {}}); });
-  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteMoreFrame{1 << 16, 0, data}); });
+  peer.frames_short([&](wire::Writer& out) { encode(out, RmaWriteMoreFrame{1 << 16, 0, data}); });
   REQUIRE(rig.b.memory.deregister_region(remote.handle) == Status::success);
   target.reset();  // the sanitizer watches
-  peer.frames([&](wire::Writer& out) { encode(out, RmaWriteMoreFrame{1 << 16, chunk_bytes, data}); });
+  peer.frames_short([&](wire::Writer& out) { encode(out, RmaWriteMoreFrame{1 << 16, chunk_bytes, data}); });
   const auto ends = peer.all<RmaEndFrame>();
   REQUIRE_FALSE(ends.empty());
   REQUIRE(ends[0].ending.status == Status::rma_handle);

@@ -212,6 +212,11 @@ class RawPeer final : public DatagramEvents {
   void frames_as(uint64_t packet_number, const std::function<void(wire::Writer&)>& body) {
     send(packet({PacketKind::data, packet_version, index, 5, key, packet_number}, body));
   }
+  // In the short form of a packet, as chunks come.
+  void frames_short(const std::function<void(wire::Writer&)>& body) { frames_short_as(number++, body); }
+  void frames_short_as(uint64_t packet_number, const std::function<void(wire::Writer&)>& body) {
+    send(packet({PacketKind::data, packet_version, index, 0, key, packet_number, true}, body));
+  }
   // The frames of that type that came.
   template <typename Kind>
   [[nodiscard]] std::vector<Kind> all() const {

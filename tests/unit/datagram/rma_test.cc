@@ -442,7 +442,7 @@ TEST_CASE("rma_out__a_description__comes_before_the_first_chunk_and_again_until_
   }
   // What fits one packet with its description has no other one.
   Giver small;
-  constexpr size_t most = 1000 + rma_write_more_frame_bytes - rma_write_frame_bytes;
+  constexpr size_t most = 1000 + chunk_frame_bytes_short - rma_write_frame_bytes;
   small.source.reserve(most + 1);  // the first one refers to it
   small.push(1, most);
   small.push(2, most + 1);
