@@ -78,7 +78,7 @@ int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, con
     refused = refused || (error < 0 && policy.has(session::option_permissions));
   }
   if (const int error = extend(needs_write ? Extended::lists : Extended::all); error < 0) return error;
-  if (policy.has(session::option_times)) {
+  if (policy.has(session::option_times) && now.mtime != wanted.mtime) {
     const int error = files.set_mtime(fd, wanted.mtime);
     if (error < 0 && !is_refused(error)) return error;
     refused = refused || error < 0;

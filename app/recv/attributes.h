@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct Policy {
 struct Current {
   uint32_t mode = 0;
   uint32_t uid = 0, gid = 0;
+  std::optional<ports::FileTime> mtime = {};  // none: not known, or not to last
 };
 
 // Sets the owner before the mode, because chown clears setuid, and the mtime last. Only what differs is

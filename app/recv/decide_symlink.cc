@@ -8,11 +8,14 @@ namespace ccixfer::recv {
 using session::Entry;
 using session::Verdict;
 
-void EntryDecider::Job::finish_symlink(const Entry& entry, std::string_view name) {
+// `stat`: of one that was there. In a setgid directory a new one has the directory's group.
+void EntryDecider::Job::finish_symlink(const Entry& entry, std::string_view name, const ports::FileStat* stat) {
   const Policy& policy = session_.policy_;
-  // Always: one that was there may be anybody's, and in a setgid directory a new one has the directory's group.
-  if (policy.has(session::option_owner) && policy.uid == 0) files_.set_link_owner_at(parent_->fd(), name, entry.uid, entry.gid);
-  if (policy.has(session::option_times)) files_.set_link_mtime_at(parent_->fd(), name, entry.mtime);
+  const bool has_owner = stat != nullptr && stat->uid == entry.uid && stat->gid == entry.gid;
+  const bool has_time = stat != nullptr && stat->mtime == entry.mtime;
+  if (policy.has(session::option_owner) && policy.uid == 0 && !has_owner)
+    files_.set_link_owner_at(parent_->fd(), name, entry.uid, entry.gid);
+  if (policy.has(session::option_times) && !has_time) files_.set_link_mtime_at(parent_->fd(), name, entry.mtime);
 }
 
 // Under another name first, then renamed: a link that was there is replaced at once or not at all.
@@ -20,7 +23,7 @@ int EntryDecider::Job::place_symlink(const Entry& entry, const std::string& path
   const std::string temporary = staged_beside_name(path_key(path));
   files_.unlink_at(parent_->fd(), temporary, false);
   if (const int error = files_.symlink_at(entry.target, parent_->fd(), temporary); error < 0) return error;
-  finish_symlink(entry, temporary);
+  finish_symlink(entry, temporary, nullptr);
   const int error = replace_by(temporary, path);
   if (error < 0) files_.unlink_at(parent_->fd(), temporary, false);
   return error;
@@ -40,7 +43,7 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
     std::string target;
     if (files_.readlink_at(parent_->fd(), name, target) >= 0 && target == entry.target) {
       decision.items = items_of(0, entry, &stat);
-      if (!dry()) finish_symlink(entry, name);
+      if (!dry()) finish_symlink(entry, name, &stat);
       if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;
       return;
     }

@@ -48,7 +48,7 @@ class EntryDecider::Job {
   [[nodiscard]] int make_special(const session::Entry& entry, std::string_view temporary);
   int place_special(const session::Entry& entry, const std::string& path);
   [[nodiscard]] int finish_special(const session::Entry& entry, std::string_view name);
-  void finish_symlink(const session::Entry& entry, std::string_view name);
+  void finish_symlink(const session::Entry& entry, std::string_view name, const ports::FileStat* stat);
   // Where something stands whose status is known: `name` in a directory.
   struct Where {
     int directory = -1;

@@ -14,7 +14,7 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
   ports::FileStat stat;
   if (const int error = files.fstat(directory->fd(), stat); error < 0) return error;
   const bool keeps_mode = !policy.has(session::option_permissions);
-  const Current current{stat.mode, stat.uid, stat.gid};
+  const Current current{stat.mode, stat.uid, stat.gid, stat.mtime};
   const Attributes& wanted = leave.attributes;
   int applied = 0;
   if (keeps_mode) {
@@ -27,7 +27,7 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
     }
     applied = apply_extended(files, directory->fd(), policy, wanted);
     if (applied < 0) return applied;
-    if (policy.has(session::option_times)) {
+    if (policy.has(session::option_times) && stat.mtime != wanted.mtime) {
       if (const int error = files.set_mtime(directory->fd(), wanted.mtime); error < 0) return error;
     }
   } else {

@@ -50,6 +50,9 @@ TEST_CASE("attributes__what_is_so_already__is_not_called") {
   CHECK(give(policy, {0600, 5, 6}, wanted).calls == Calls{"mode 644", "time 1.000000002"});
   CHECK(give(policy, {0644, 4, 6}, wanted).calls == Calls{"owner 5 6", "time 1.000000002"});
   CHECK(give(policy, {0644, 5, 4}, wanted).calls == Calls{"owner 5 6", "time 1.000000002"});
+  CHECK(give(policy, {0644, 5, 6, ports::FileTime{1, 2}}, wanted).calls.empty());
+  CHECK(give(policy, {0644, 5, 6, ports::FileTime{1, 3}}, wanted).calls == Calls{"time 1.000000002"});
+  CHECK(give(policy, {0600, 5, 6, ports::FileTime{1, 2}}, wanted).calls == Calls{"mode 644"});
 }
 
 // Of a directory that inherited set-group-ID from the one that it is in, chown(2) takes nothing away.

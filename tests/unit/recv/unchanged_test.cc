@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "app/recv/leaves.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -178,15 +179,51 @@ TEST_CASE("unchanged__a_file_of_unknown_length__is_always_sent") {
 TEST_CASE("unchanged__links__owner_and_time_as_far_as_they_are_kept_and_ours_to_give") {
   const auto finished = [](uint32_t uid, uint32_t options, const std::string& target) {
     As place(uid, options);
-    CHECK(place.verdict(owned(link("l", target), 5, 6)) == Verdict::done);
+    CHECK(place.verdict(later(owned(link("l", target), 5, 6))) == Verdict::done);
     CHECK(std::filesystem::read_symlink(place.temporary.path("l")) == target);
     return place.files.given;
   };
   for (const std::string target : {"abc", "new"}) {
-    CHECK(finished(0, archive_options, target) == Given{"link's owner 5 6", "link's time 1000000000.123456789"});
-    CHECK(finished(somebody, archive_options, target) == Given{"link's time 1000000000.123456789"});
+    CHECK(finished(0, archive_options, target) == Given{"link's owner 5 6", "link's time 1000000001.123456789"});
+    CHECK(finished(somebody, archive_options, target) == Given{"link's time 1000000001.123456789"});
     CHECK(finished(0, archive_options & ~session::option_times, target) == Given{"link's owner 5 6"});
     CHECK(finished(0, session::option_links, target).empty());
+  }
+}
+
+// Each call to a file system on a disk is a change of its journal: a night in which nothing changed writes nothing.
+TEST_CASE("unchanged__links_and_directories__what_is_so_already_is_not_given_again") {
+  As place(0, archive_options);
+  const Entry there = link("l", "abc");
+  CHECK(place.verdict(there) == Verdict::done);
+  CHECK(place.files.given.empty());
+  CHECK(place.verdict(later(there)) == Verdict::done);
+  CHECK(place.files.given == Given{"link's time 1000000001.123456789"});
+  for (const Entry& other : {owned(there, there.uid + 1, there.gid), owned(there, there.uid, there.gid + 1)}) {
+    CHECK(place.verdict(other) == Verdict::done);
+    CHECK(place.files.given == Given{fmt::format("link's owner {} {}", other.uid, other.gid)});
+  }
+  // What is made anew may get another owner from the directory that it is in, and has another time.
+  CHECK(place.verdict(link("l", "new")) == Verdict::done);
+  CHECK(place.files.given == Given{fmt::format("link's owner {} {}", there.uid, there.gid), "link's time 1000000000.123456789"});
+}
+
+TEST_CASE("unchanged__a_directory_that_is_left__gets_the_time_that_it_has_not") {
+  for (const uint32_t options : {archive_options, archive_options & ~session::option_permissions}) {
+    for (const bool is_later : {false, true}) {
+      As place(0, options);
+      const Entry entry = is_later ? later(directory("d")) : directory("d");
+      CHECK(place.verdict(entry) == Verdict::done);
+      Entry end = entry;
+      end.type = EntryType::leave;
+      const Decision left = place.look(end);
+      REQUIRE(left.leave.has_value());
+      place.files.given.clear();
+      const auto outcomes =
+          apply_leaves(*place.root->opened(), *place.directories, {options, 022, 0, 0}, *place.owner, {*left.leave});
+      CHECK(outcomes.at(0).error_number == 0);
+      CHECK(place.files.given == (is_later ? Given{"time 1000000001.123456789"} : Given{}));
+    }
   }
 }
 
