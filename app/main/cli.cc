@@ -146,7 +146,8 @@ class Parser {
         ->type_name("FILE");
   }
   static void add_team(CLI::App* app, TeamOptions& team) {
-    app->add_flag("--stripe", team.stripe, "share the transfer with the other tasks of this Slurm job step");
+    app->add_flag("--stripe", team.stripe,
+                  "share the transfer with the other tasks of this Slurm job step; several DEST: receivers of one file system");
     app->add_option("--part", team.part, "the same without Slurm: this is process I of K, such as 1/4")->type_name("I/K");
   }
   void add_transfer(CLI::App* app, TransferOptions& transfer) {
