@@ -4,7 +4,7 @@
   run.py [--before BUILD] [--only NAME,...] [--rounds 3] [--json FILE] [--readme] [--size-gib 4] [--seconds 3] [--count 20000] [--seeds 100]
 
 Names: file, changed, tree, crowd, million, team, team-million (several processes, one transfer), disk, disk-tree, secured, secured-tree (whole commands, start to exit), handshakes, secured-latency, secured-router (what proved ends and
-hops cost), latency, rma, udp, eth, shm, empty-turn, rvma, simulator, scaling (of workers and senders, in simulated time), map, routers (memory to memory), workers (of a router), page (of a router with 1,000 connections), wan (an emulated link of 1 Gb/s and 100 ms). Everything is on tmpfs and loopback; disk and disk-tree are on a loop device. A rate is decimal MB/s or files/s. Medians; a ratio compares medians of this run only. --readme writes the table between the README's
+hops cost), latency, rma, udp, udp-veth, eth, shm, empty-turn, rvma, simulator, scaling (of workers and senders, in simulated time), map, routers (memory to memory), workers (of a router), page (of a router with 1,000 connections), wan (an emulated link of 1 Gb/s and 100 ms). Everything is on tmpfs and loopback; disk and disk-tree are on a loop device. A rate is decimal MB/s or files/s. Medians; a ratio compares medians of this run only. --readme writes the table between the README's
 <!-- bench --> marks. Exit 1 when a figure is not met. --before: beside the build of an earlier version (a directory as build/release)
 in place of its peers; a figure may have 3 % less than there.
 """
@@ -21,7 +21,6 @@ import before
 import core
 import crowd
 import disks
-import eth
 import files
 import harness
 import hops
@@ -30,12 +29,13 @@ import routes
 import secured
 import shm
 import teams
+import veth
 import wan
 
 SUITES = {"file": files.file, "changed": files.changed, "tree": files.tree, "crowd": crowd.crowd, "million": files.million, "team": teams.team, "team-million": teams.team_million, "disk": disks.disk, "disk-tree": disks.disk_tree,
           "secured": secured.secured, "secured-tree": secured.secured_tree,
           "handshakes": hops.handshakes, "secured-latency": hops.latency, "secured-router": hops.router_cpu, "latency": core.latency,
-          "rma": core.rma, "udp": core.udp, "eth": eth.eth, "shm": shm.shm, "empty-turn": core.empty_turn, "rvma": core.rvma, "simulator": core.simulator, "scaling": core.scaling, "map": core.router_map,
+          "rma": core.rma, "udp": core.udp, "udp-veth": veth.udp, "eth": veth.eth, "shm": shm.shm, "empty-turn": core.empty_turn, "rvma": core.rvma, "simulator": core.simulator, "scaling": core.scaling, "map": core.router_map,
           "routers": routes.routers, "workers": routes.workers, "page": page.page, "wan": wan.wan}
 MARKS = ("<!-- bench -->\n", "<!-- /bench -->")
 
