@@ -31,7 +31,7 @@ enum class Counter : uint8_t {
   routed_rejected,
   segments_bad,           // hash mismatch at the receiver
   session_rejected,       // malformed session messages, entries, paths that leave the root
-  datagrams_rejected,     // check, magic or version, or not from the connection's peer
+  datagrams_rejected,     // check, magic or version, not from the connection's peer, or in the short form for none that is here
   datagrams_duplicate,    // a packet number that came before
   datagrams_lost,         // of ours, taken for lost
   datagrams_dropped,      // came, and found no room in the ring of this end (eth)

@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static_cast<void>(datagram::open_packet(input));
   try_sealed(input);
   std::vector<std::byte> good(input.begin(), input.end());
-  if (good.size() >= datagram::packet_overhead_bytes) {
+  if (good.size() >= datagram::packet_short_header_bytes + datagram::packet_check_bytes) {
     fuzz::make_check_good(good, good.size() - datagram::packet_check_bytes, datagram::packet_check_bytes);
     if (const auto packet = datagram::open_packet(good)) {
       const bool is_sealed = packet->header.kind == datagram::PacketKind::sealed;

@@ -91,7 +91,7 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
   wire::Reader in(body);
   bool first = true;
   bool asks_path = false;
-  uint64_t described = 0;
+  described_.clear();
   bool greeted = c.state != State::hello_sent && c.state != State::awaiting_hello;
   bool accepted = greeted && c.state != State::awaiting_accept;
   while (in.remaining() > 0) {
@@ -119,9 +119,10 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
     if (const auto* part = std::get_if<MessagePartFrame>(&*frame)) {
       if (!c.work().incoming.room_for(*part)) return false;
     }
-    if (const auto* write = std::get_if<RmaWriteFrame>(&*frame)) described = write->operation;
+    if (const auto* write = std::get_if<RmaWriteFrame>(&*frame)) described_.push_back(write->operation);
     if (const auto* more = std::get_if<RmaWriteMoreFrame>(&*frame)) {
-      if (more->operation != described && !c.work().served.knows(more->operation)) return false;
+      const bool is_described = std::find(described_.begin(), described_.end(), more->operation) != described_.end();
+      if (!is_described && !c.work().served.knows(more->operation)) return false;
     }
   }
   if (first) engine_.violation(c, "an empty packet");

@@ -32,7 +32,8 @@ class PacketReader {
   Handshake& handshake_;
   PacketOutcomes& outcomes_;
   Moves& moves_;
-  std::vector<std::byte> opened_;  // the packet that is being read
+  std::vector<std::byte> opened_;    // the packet that is being read
+  std::vector<uint64_t> described_;  // the writes that it describes, so far
 };
 
 }  // namespace ccixfer::datagram

@@ -83,10 +83,10 @@ void PacketWriter::build_probe(Connection& c, uint32_t bytes) {
 }
 
 bool PacketWriter::build(Connection& c, bool eliciting) {
-  // A chunk is cut for the short form. Nobody answers to that who does not know the connection: probes and goodbyes have the long
-  // one.
-  const bool has_chunks = eliciting && !c.work().end_notice_due && (c.work().rma.chunk_due() || c.work().served.chunk_due());
-  const bool is_short = has_chunks && c.state != State::lingering;
+  // A chunk is cut for the short form. Who does not know the connection does not answer to that: pings and goodbyes have the long
+  // one, and so has the first word to a dialler, who learns from it what the short form leaves out.
+  const bool has_chunks = eliciting && (c.work().rma.chunk_due() || c.work().served.chunk_due());
+  const bool is_short = has_chunks && c.state != State::lingering && !c.work().end_notice_due && !c.work().hello_reply_due;
   wire::Writer out = begin(c, is_short);
   const bool seals = c.secured != nullptr;
   const size_t empty = out.position();

@@ -63,8 +63,8 @@ struct Packet {
 
 void begin_packet(wire::Writer& out, const PacketHeader& header);  // up to its frames
 void end_packet(wire::Writer& out);                                // of a writer that holds this packet alone
-// nullopt: too short, another magic, an unknown kind, or a check does not hold (of a sealed packet that of its header: whether
-// the rest opens shows later). A packet of another version passes.
+// nullopt: too short, another magic, an unknown kind, or a check does not hold (of a sealed packet that of its header, and of a
+// short one none: whether the rest opens shows later). A packet of another version passes.
 [[nodiscard]] std::optional<Packet> open_packet(Bytes datagram);
 
 struct Cookie {

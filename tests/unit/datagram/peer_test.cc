@@ -349,6 +349,32 @@ TEST_CASE("peer__chunks_in_any_order_twice_and_late__each_is_placed_once") {
   REQUIRE(rig.b.sink.disconnected.size() == 1);
 }
 
+// What is lost goes out again, and the descriptions of it in any order before its chunks.
+TEST_CASE("peer__writes_that_share_a_packet__are_taken_in_whatever_order_they_are_described") {
+  for (const bool is_reversed : {false, true}) {
+    Rig rig;
+    RawPeer peer(rig, "p");
+    peer.open();
+    constexpr uint64_t first = 1 << 16, second = 1 << 16 | 1, total = 2000;
+    Buffer target(2 * total);
+    ports::RemoteRef remote;
+    remote.handle = rig.b.memory.register_region(target, cci::access_write);
+    const Buffer data(part_bytes, std::byte{7});
+    peer.frames_short([&](wire::Writer& out) {
+      for (const uint64_t operation : is_reversed ? std::array{second, first} : std::array{first, second}) {
+        remote.offset_bytes = operation == first ? 0 : total;
+        encode(out, RmaWriteFrame{operation, total, 0, remote, {}, part_bytes});
+      }
+      for (const uint64_t operation : {first, second}) {
+        encode(out, RmaWriteMoreFrame{operation, 0, data});
+        encode(out, RmaWriteMoreFrame{operation, part_bytes, Bytes(data).first(total - part_bytes)});
+      }
+    });
+    CHECK(std::count(target.begin(), target.end(), std::byte{7}) == 2 * total);
+    CHECK(peer.all<RmaEndFrame>().size() == 2);
+  }
+}
+
 TEST_CASE("peer__a_region_withdrawn_between_chunks__no_byte_more_and_the_end_says_so") {
   Rig rig;
   RawPeer peer(rig, "p");

@@ -140,7 +140,7 @@ TEST_CASE("short_packets__numbers_beyond_32_bits__go_on_where_they_were") {
   CHECK(rig.b.sink.messages.size() == 7);
 }
 
-// What a short packet leaves out is told by the first packets: none of those is short.
+// What a short packet leaves out is told by the reply to a hello, which is never short.
 TEST_CASE("short_packets__before_the_peer_is_known__are_dropped") {
   Rig rig;
   bool is_changed = false;
@@ -219,6 +219,37 @@ TEST_CASE("short_packets__before_a_connection_is_open__probes_say_again_what_was
     pings += has<PingFrame>(packet) ? 1u : 0u;
   }
   CHECK(said > 2 * pings);
+}
+
+// A dialler learns from the reply to its hello what the short form leaves out.
+TEST_CASE("short_packets__the_first_reply_is_lost_and_chunks_are_due__it_comes_again_in_the_long_form") {
+  Rig rig;
+  bool is_lost = false;
+  rig.fabric.stand_between([&](const std::string& from, Buffer& bytes) {
+    const auto packet = open_packet(bytes);
+    if (is_lost || from != "b" || !packet || packet->header.kind != PacketKind::data) return true;
+    is_lost = true;
+    return false;
+  });
+  ports::DialRequest dial;
+  const std::string uri = rig.b.transport->uri();
+  dial.uri = uri;
+  REQUIRE(rig.a.transport->dial(dial));
+  rig.world.wake(rig.a.node);
+  REQUIRE(rig.run([&] { return rig.b.sink.requests.size() == 1; }));
+  const ConnectionId at_b = rig.b.sink.requests.back();
+  REQUIRE(rig.b.transport->accept(at_b) == Status::success);
+  const Buffer source = filled(1'000'000, 4);
+  Buffer target(source.size());
+  ports::RmaRequest write;
+  write.remote.handle = rig.a.memory.register_region(target, cci::access_write);
+  write.source = source;
+  REQUIRE(rig.b.rma(at_b, write, 1) == Status::success);
+  rig.world.wake(rig.b.node);
+  REQUIRE(rig.run([&] { return rig.b.status_of(1).has_value(); }));
+  CHECK(is_lost);
+  CHECK(rig.b.status_of(1) == Status::success);
+  CHECK((target == source));
 }
 
 // ---- Chunks.
