@@ -5,8 +5,8 @@
 // Guarantees: every packet that asks for an ack ends exactly once, acked or lost (a late ack of a lost one is of no consequence);
 // an ack of a number that was never sent is a violation and changes nothing. Loss: packet_threshold newer ones were acked, or 9/8
 // of a round trip has passed since (RFC 9002 §6.1). Tail loss: after a timeout (RFC 6298) without an ack the owner sends a probe,
-// the content of the oldest packet once more or a ping; the timeout doubles up to rto_max; after probes_max in a row all that is in flight is
-// lost. Bounds: records of packets that ask for an ack only: in_flight_bytes_max, and the owner's window below it.
+// the content of the oldest packet once more or a ping; the timeout doubles up to rto_max; after probes_max in a row all that is in
+// flight is lost. Bounds: records of packets that ask for an ack only: in_flight_bytes_max, and the owner's window below it.
 //
 // Cost: an acknowledgement looks at its ranges, at the packets that it ends, and at packet_threshold
 // more at most, however many are in flight. The oldest packets stand in front. A packet that is older
