@@ -1,7 +1,7 @@
 // A whole transport against a peer that made its way through the handshake and then sends what it likes: first byte the attribute
-// and, in its highest bit, whether every second packet comes from elsewhere; then packets, each a length (u8; odd: in the short form)
-// and that many bytes of frames. Checked: it neither crashes nor writes outside its region, holds a bounded amount, and one peer's nonsense ends that
-// peer's connection only.
+// and, in its highest bit, whether every second packet comes from elsewhere; then packets, each a length (u8; odd: in the short
+// form) and that many bytes of frames. Checked: it neither crashes nor writes outside its region, holds a bounded amount, and one
+// peer's nonsense ends that peer's connection only.
 #include <deque>
 #include <memory>
 
