@@ -91,7 +91,7 @@ void Driver::received(std::span<const Datagram> batch) {
 
 void Driver::received_one(const Address& from, Bytes datagram) {
   engine_.counters().add(Counter::bytes_in, datagram.size());
-  const std::optional<Packet> packet = open_packet(datagram);
+  std::optional<Packet> packet = open_packet(datagram);
   if (!packet) return engine_.counters().add(Counter::datagrams_rejected);
   if (packet->header.kind == PacketKind::hello && !net_->takes_strangers()) return engine_.counters().add(Counter::hello_rejected);
   if (packet->header.kind == PacketKind::hello) return handshake_.on_hello(from, *packet, datagram.size());

@@ -245,82 +245,82 @@ void encode(Writer& out, const PathAnswerFrame& frame) {
   out.u64(frame.token);
 }
 
+// The frame is made where it goes: an Ack is long, and to copy a frame is to copy as much.
 std::optional<Frame> decode_frame(Reader& in) {
-  Frame frame;
+  std::optional<Frame> frame(std::in_place, std::in_place_type<PingFrame>);
   switch (static_cast<FrameKind>(in.u8())) {
     case FrameKind::ack: {
       const std::optional<reliability::Ack> ack = reliability::decode_ack(in);
-      if (!ack) return std::nullopt;
-      return Frame{*ack};
+      ack ? static_cast<void>(frame->emplace<reliability::Ack>(*ack)) : frame.reset();
+      return frame;
     }
     case FrameKind::ping:
-      frame = PingFrame{};
       break;
     case FrameKind::hello_reply:
-      frame = decode_hello_reply(in);
+      frame->emplace<HelloReplyFrame>(decode_hello_reply(in));
       break;
     case FrameKind::accept:
-      frame = AcceptFrame{};
+      frame->emplace<AcceptFrame>();
       break;
     case FrameKind::reject:
-      frame = EndNoticeFrame{true, decode_end_notice(in)};
+      frame->emplace<EndNoticeFrame>(EndNoticeFrame{true, decode_end_notice(in)});
       break;
     case FrameKind::bye:
-      frame = EndNoticeFrame{false, decode_end_notice(in)};
+      frame->emplace<EndNoticeFrame>(EndNoticeFrame{false, decode_end_notice(in)});
       break;
     case FrameKind::message:
-      frame = decode_message(in);
+      frame->emplace<MessageFrame>(decode_message(in));
       break;
     case FrameKind::message_ack:
-      frame = decode_message_ack(in);
+      frame->emplace<MessageAckFrame>(decode_message_ack(in));
       break;
     case FrameKind::rma_write:
-      frame = decode_rma_write(in);
+      frame->emplace<RmaWriteFrame>(decode_rma_write(in));
       break;
     case FrameKind::rma_write_more:
-      frame = decode_chunk<RmaWriteMoreFrame>(in, false);
+      frame->emplace<RmaWriteMoreFrame>(decode_chunk<RmaWriteMoreFrame>(in, false));
       break;
     case FrameKind::rma_write_more_short:
-      frame = decode_chunk<RmaWriteMoreFrame>(in, true);
+      frame->emplace<RmaWriteMoreFrame>(decode_chunk<RmaWriteMoreFrame>(in, true));
       break;
     case FrameKind::rma_read:
-      frame = decode_rma_read(in);
+      frame->emplace<RmaReadFrame>(decode_rma_read(in));
       break;
     case FrameKind::rma_read_data:
-      frame = decode_chunk<RmaReadDataFrame>(in, false);
+      frame->emplace<RmaReadDataFrame>(decode_chunk<RmaReadDataFrame>(in, false));
       break;
     case FrameKind::rma_read_data_short:
-      frame = decode_chunk<RmaReadDataFrame>(in, true);
+      frame->emplace<RmaReadDataFrame>(decode_chunk<RmaReadDataFrame>(in, true));
       break;
     case FrameKind::rma_end:
-      frame = decode_rma_end(in);
+      frame->emplace<RmaEndFrame>(decode_rma_end(in));
       break;
     case FrameKind::mailbox_hint: {
       const uint64_t number = in.u64();
       const uint64_t mailbox = in.u64();
-      frame = MailboxHintFrame{number, mailbox, in.u64()};
+      frame->emplace<MailboxHintFrame>(MailboxHintFrame{number, mailbox, in.u64()});
       break;
     }
     case FrameKind::greeting:
-      frame = GreetingFrame{in.bytes16()};
+      frame->emplace<GreetingFrame>(GreetingFrame{in.bytes16()});
       break;
     case FrameKind::padding:
-      frame = PaddingFrame{in.bytes16()};
+      frame->emplace<PaddingFrame>(PaddingFrame{in.bytes16()});
       break;
     case FrameKind::message_part:
-      frame = decode_message_part(in);
+      frame->emplace<MessagePartFrame>(decode_message_part(in));
       break;
     case FrameKind::path_challenge:
-      frame = PathChallengeFrame{in.u64()};
+      frame->emplace<PathChallengeFrame>(PathChallengeFrame{in.u64()});
       break;
     case FrameKind::path_answer:
-      frame = PathAnswerFrame{in.u64()};
+      frame->emplace<PathAnswerFrame>(PathAnswerFrame{in.u64()});
       break;
     default:
       in.fail();
-      return std::nullopt;
+      break;
   }
-  if (!in.ok()) return std::nullopt;
+  if (!in.ok()) frame.reset();
   return frame;
 }
 

@@ -24,7 +24,7 @@ bool of_data(const Frame& frame) {
 
 }  // namespace
 
-void PacketReader::on_data(const Address& from, Packet packet, size_t datagram_size) {
+void PacketReader::on_data(const Address& from, Packet& packet, size_t datagram_size) {
   PacketHeader& header = packet.header;
   Connection* c = engine_.at(header.destination);
   if (c == nullptr || c->state == State::gone || c->local_key != header.key) {

@@ -14,7 +14,8 @@ class PacketReader {
   PacketReader(Engine& engine, Outbox& outbox, Handshake& handshake, PacketOutcomes& outcomes, Moves& moves)
       : engine_(engine), outbox_(outbox), handshake_(handshake), outcomes_(outcomes), moves_(moves) {}
 
-  void on_data(const Address& from, Packet packet, size_t datagram_size);  // data, and sealed
+  // Data, and sealed. What a short packet leaves out is filled in.
+  void on_data(const Address& from, Packet& packet, size_t datagram_size);
   void on_gone(const Address& from, const Packet& packet);
 
  private:

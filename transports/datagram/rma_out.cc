@@ -35,6 +35,7 @@ void RmaOut::push(const ports::RmaRequest& request, uint64_t token, uint64_t mes
   operation.destination = request.destination;
   const uint64_t total_bytes = request.write ? request.source.size() : request.destination.size();
   operation.grid = {total_bytes, chunk_bytes_in(chunk_bytes_, name(slot), total_bytes)};
+  operation.cut_for_bytes = chunk_bytes_;
   operation.messages_before = messages_issued;
   operation.through.open(operation.grid.chunks());
   operation.one_frame = total_bytes + rma_write_frame_bytes <= chunk_bytes_ + chunk_frame_bytes_short;
@@ -98,6 +99,7 @@ size_t RmaOut::frame_bytes(const Chunk& chunk) const {
 }
 
 bool RmaOut::fits(const Chunk& chunk) const {
+  if (chunk_bytes_ >= operations_[chunk.operation & 0xffff].cut_for_bytes) return true;
   return chunk.piece.index == description || frame_bytes(chunk) <= chunk_bytes_ + chunk_frame_bytes_short;
 }
 

@@ -67,6 +67,7 @@ class RmaOut {
     Bytes source;
     MutableBytes destination;
     Grid grid;
+    uint16_t cut_for_bytes = 0;  // chunk_bytes_ of then: as long as that many fit all its chunks do
     uint64_t messages_before = 0;
     ChunkWindow through;       // write: acked; read: placed
     uint64_t next = 0;         // write: the first chunk that never went out
