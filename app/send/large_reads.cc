@@ -109,7 +109,7 @@ void LargeReads::start_opens() {
 
 void LargeReads::opened(OpenData& data) {
   Entry& entry = entries_.at(data.slot);
-  if (!job_ended(entry)) return;
+  if (!entries_.job_ended(entry)) return;
   LargeFile& large = *entry.large;
   large.phase = LargeFile::Phase::open;
   large.file = std::move(data.file);
@@ -171,7 +171,6 @@ bool LargeReads::start_piece(const ReadPace& pace, BufferShare& buffers) {
     Entry& entry = entries_.at(slot);
     LargeFile& large = *entry.large;
     if (large.phase != LargeFile::Phase::open || large.wanted.empty() || entry.outcome.outcome != SourceOutcome::ok) continue;
-    if (entry.phase == EntryPhase::ended) continue;
     if (!buffers.may_lend(pace.keep_one)) return false;
     auto data = std::make_unique<PieceData>();
     data->slot = slot;
@@ -221,7 +220,7 @@ void LargeReads::piece_read(PieceData& data) {
   --reading_;
   Entry& entry = entries_.at(data.slot);
   --entry.large->reading;
-  if (!job_ended(entry)) return;
+  if (!entries_.job_ended(entry)) return;
   LargeFile& large = *entry.large;
   if (data.read.result.outcome != SourceOutcome::ok) {
     if (entry.outcome.outcome == SourceOutcome::ok) entry.outcome = data.read.result;
@@ -286,7 +285,7 @@ void LargeReads::settle(Entry& entry) {
 
 void LargeReads::checked(OpenData& data) {
   Entry& entry = entries_.at(data.slot);
-  if (!job_ended(entry)) return;
+  if (!entries_.job_ended(entry)) return;
   LargeFile& large = *entry.large;
   large.phase = LargeFile::Phase::open;
   entry.outcome = data.result;
@@ -307,12 +306,7 @@ void LargeReads::checked(OpenData& data) {
 void LargeReads::entry_ends(Entry& entry) {
   if (routes_ != nullptr) routes_->file_ended(entry.index);
   there_ -= std::exchange(entry.large->there, {}).size();
-  if (entry.phase == EntryPhase::reading && entry.jobs == 0) close(entry);
-}
-
-bool LargeReads::job_ended(Entry& entry) {
-  if (entry.phase == EntryPhase::ended && entry.jobs == 1) close(entry);
-  return entries_.job_ended(entry);
+  if (entry.phase == EntryPhase::reading) close(entry);  // jobs that still read it hold the file
 }
 
 void LargeReads::close(Entry& entry) {

@@ -85,7 +85,6 @@ class LargeReads {
   void checked(OpenData& data);
   void settle(Entry& entry);
   void close(Entry& entry);
-  [[nodiscard]] bool job_ended(Entry& entry);  // false: the entry had ended meanwhile
 
   const std::shared_ptr<Jobs> jobs_;
   const std::shared_ptr<WalkHold> walk_;

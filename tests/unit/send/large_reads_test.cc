@@ -228,6 +228,31 @@ TEST_CASE("large__entry_ends_while_jobs_read_it__its_slot_and_its_place_are_free
   CHECK(bench.files.open_now == 1);
 }
 
+// As a receipt's job does that reads the file once more.
+TEST_CASE("large__entry_ends_while_a_job_that_is_not_ours_uses_it__nothing_more_of_it_is_read") {
+  for (const bool is_read_too : {false, true}) {
+    LargeBench bench;
+    bench.dir.file_of("f", 9 * mib);
+    send::Entry& entry = bench.wanted("f", 0);
+    bench.large.start_opens();
+    bench.reap();
+    if (is_read_too) REQUIRE(bench.large.start_piece({}, bench.share));
+    ++entry.jobs;
+    bench.large.entry_ends(entry);
+    bench.entries.end(entry);
+    CHECK_FALSE(bench.large.start_piece({}, bench.share));
+    bench.reap();
+    CHECK_FALSE(bench.entries.job_ended(entry));  // the other one is the last
+    CHECK(bench.entries.used() == 0);
+    CHECK_FALSE(bench.large.start_piece({}, bench.share));
+    // The next one in that slot is read as ever.
+    CHECK(&bench.wanted("f", 1) == &entry);
+    bench.read_all();
+    CHECK(bench.sink.segments.size() == 3);
+    CHECK(bench.heard.ends.size() == 1);
+  }
+}
+
 TEST_CASE("large__pieces_to_compare__only_those_that_differ_are_sent") {
   LargeBench bench;
   bench.dir.file_of("f", 13 * mib);
