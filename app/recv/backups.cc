@@ -27,7 +27,13 @@ bool Backups::is_backup(std::string_view path) const {
 }
 
 int Backups::keep(int parent, std::string_view path, Before before) {
-  if (before == Before::removed && is_backup(path)) return 0;
+  if ((before == Before::removed && is_backup(path)) || kept_->has(path)) return 0;
+  const int error = keep_what_stands(parent, path);
+  if (error >= 0) kept_->add(path);
+  return error;
+}
+
+int Backups::keep_what_stands(int parent, std::string_view path) {
   const std::string_view original = split_path(path).name;
   ports::FileStat stat;
   const int found = files_.stat_at(parent, original, stat, false);

@@ -5,6 +5,7 @@
 // Thread-safe: files are committed beside entries that are decided.
 #pragma once
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -14,21 +15,30 @@
 #include "app/recv/attributes.h"
 #include "app/recv/claims.h"
 #include "app/recv/held.h"
+#include "app/session/kept_backups.h"
 
 namespace ccixfer::recv {
 
 class Backups {
  public:
-  // `base`: the session's path. The order of a tree is that below it.
-  Backups(OpenedRoot& root, const Policy& policy, Aside::Backup how, std::string base, const Owner& owner)
-      : root_(root), files_(root.files), policy_(policy), how_(std::move(how)), base_(std::move(base)), owner_(owner) {}
+  // `base`: the session's path. The order of a tree is that below it. `kept`: by the transfer's sessions so far; none: this is the
+  // first.
+  Backups(OpenedRoot& root, const Policy& policy, Aside::Backup how, std::string base, const Owner& owner,
+          std::shared_ptr<session::KeptBackups> kept = {})
+      : root_(root),
+        files_(root.files),
+        policy_(policy),
+        how_(std::move(how)),
+        base_(std::move(base)),
+        owner_(owner),
+        kept_(kept ? std::move(kept) : std::make_shared<session::KeptBackups>()) {}
 
   enum class Before : uint8_t {
     replaced,  // by something of its kind
     removed,   // it makes room for something else, or is deleted: then what is a backup itself is not kept
   };
-  // What stands at `path`, whose last part is in `parent`. 0, also when nothing stands there, or a directory; or -errno: it must
-  // not be replaced.
+  // What stands at `path`, whose last part is in `parent`: once in a transfer, as what stands there later is the transfer's own. 0,
+  // also when nothing stands there, or a directory; or -errno: it must not be replaced.
   [[nodiscard]] int keep(int parent, std::string_view path, Before before);
   // What was kept stays kept through a power cut: the names in a backup directory are synced. Those beside the files are synced
   // with the names of the files.
@@ -40,6 +50,7 @@ class Backups {
 
  private:
   [[nodiscard]] bool is_backup(std::string_view path) const;
+  [[nodiscard]] int keep_what_stands(int parent, std::string_view path);
   [[nodiscard]] int sync_all();
   [[nodiscard]] int open_top();
   [[nodiscard]] int open_twin(std::string_view directory);
@@ -56,6 +67,7 @@ class Backups {
   const Aside::Backup how_;
   const std::string base_;
   const Owner& owner_;
+  const std::shared_ptr<session::KeptBackups> kept_;
   std::mutex mutex_;
   HeldFileRef top_;
   HeldFileRef twin_;  // the directory that was used last ...

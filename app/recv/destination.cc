@@ -216,7 +216,7 @@ void Destination::Impl::start(Instant now) {
     liveness_.start(now);
     if (!root_.opened()) {
       session_.fail(root_.opened().error());
-    } else if (auto begun = root_.begin(options_.path, options_.asked, options_.is_new); !begun) {
+    } else if (auto begun = root_.begin(options_.path, options_.asked, results_.kept_backups(), options_.is_new); !begun) {
       session_.refuse(begun.error());
     } else if (options_.deletes) {
       root_.begin_deletions(*options_.deletes, results_.deleted_before());

@@ -68,6 +68,7 @@ class Results {
   void not_listed(uint64_t failed, uint64_t vanished);
   void deleted(const DeleteStep& step);
   [[nodiscard]] uint64_t deleted_before() const { return record_->deleted(); }  // by earlier sessions of the transfer
+  [[nodiscard]] const std::shared_ptr<session::KeptBackups>& kept_backups() const { return record_->kept_backups(); }
   void over() { tally_.over = true; }
 
   [[nodiscard]] const session::Tally& tally() const { return tally_; }

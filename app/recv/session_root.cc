@@ -40,12 +40,13 @@ size_t SessionRoot::staged_files_max() const {
   return std::max<size_t>(all / std::max<uint32_t>(root_->sessions.load(), 1), 1);
 }
 
-Result<void> SessionRoot::begin(const std::string& path, const std::optional<Asked>& asked, bool is_new) {
+Result<void> SessionRoot::begin(const std::string& path, const std::optional<Asked>& asked,
+                                std::shared_ptr<session::KeptBackups> kept, bool is_new) {
   auto base = normalise_path(path);
   if (!base) return tl::unexpected<Error>(base.error());
   base_ = *base;
   if (!aside_.older.empty()) older_ = std::make_unique<OlderTrees>(*root_, aside_.older);
-  if (aside_.backup) backups_ = std::make_unique<Backups>(*root_, policy_, *aside_.backup, *base, *owner_);
+  if (aside_.backup) backups_ = std::make_unique<Backups>(*root_, policy_, *aside_.backup, *base, *owner_, std::move(kept));
   decider_ = std::make_unique<EntryDecider>(*root_, directories_, policy_, std::move(*base), owner_, linked_);
   decider_->set_aside(older_.get(), backups_.get());
   if (is_new) decider_->set_base_made();

@@ -8,10 +8,13 @@
 // Not thread-safe.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "app/session/kept_backups.h"
 
 namespace ccixfer::session {
 
@@ -38,6 +41,7 @@ class TransferRecord {
   [[nodiscard]] bool say(uint64_t file, Said said);
   void deleted(uint64_t count) { deleted_ += count; }  // by --delete
   [[nodiscard]] uint64_t deleted() const { return deleted_; }
+  [[nodiscard]] const std::shared_ptr<KeptBackups>& kept_backups() const { return kept_backups_; }  // for jobs too
 
  private:
   static constexpr size_t parts_max = 1u << 12;  // files whose wanted bytes are not all of them
@@ -47,6 +51,7 @@ class TransferRecord {
   const size_t files_max_;
   size_t files_ = 0;
   uint64_t deleted_ = 0;
+  const std::shared_ptr<KeptBackups> kept_backups_ = std::make_shared<KeptBackups>();
   std::vector<uint64_t> slots_;                   // name, with what is known of the file in its low bits; 0: free
   std::unordered_map<uint64_t, uint64_t> parts_;  // wanted bytes, where they are not all
   std::unordered_map<uint64_t, uint16_t> items_;

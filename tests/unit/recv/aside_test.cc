@@ -201,10 +201,15 @@ TEST_CASE("backups__a_file_is_replaced__the_old_one_stays_under_the_backups_name
   CHECK(place.temporary.read("new/f~") == "old");
   CHECK(place.stat_of("new/f~").st_ino == before);
   CHECK(place.stat_of("new/f~").st_nlink == 1);
-  // A second time: only the last one is kept.
+  // A second time in one transfer, as in another session of it: what is replaced is its own.
   const Decision again = place.decide_one(file("f", 5));
   CHECK(place.deliver_keeping(again.task, "again").outcome == CommitOutcome::ok);
-  CHECK(place.temporary.read("new/f~") == "anew");
+  CHECK(place.temporary.read("new/f~") == "old");
+  // In another one: only the last backup is kept.
+  place.keep(std::nullopt, "~");
+  const Decision later = place.decide_one(file("f", 6));
+  CHECK(place.deliver_keeping(later.task, "later!").outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("new/f~") == "again");
 }
 
 TEST_CASE("backups__what_makes_room__is_kept_unless_it_is_a_backup") {

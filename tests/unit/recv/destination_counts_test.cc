@@ -24,6 +24,29 @@ DestinationOptions counted(const std::shared_ptr<session::TransferRecord>& recor
 
 }  // namespace
 
+// A log that grew between two sessions of one transfer: its backup is of what the user had, and not of what the first one brought.
+TEST_CASE("destination__second_session_of_a_transfer_with_backups__keeps_those_of_the_first") {
+  const auto record = std::make_shared<session::TransferRecord>();
+  DestinationOptions options = counted(record);
+  options.aside.backup = Aside::Backup{std::nullopt, "~"};
+  Rig rig(options);
+  rig.temporary.write("f", "the user's");
+  const auto bring = [&](const std::string& content) {
+    rig.announce({file_entry("f", content.size())});
+    CHECK(rig.source().verdicts[0] == Verdict::send);
+    rig.source().put_pack({{0, content}});
+    REQUIRE(rig.session->run([&] { return rig.temporary.read("f") == content; }));
+    rig.session->destination->abort({ErrorKind::network, "lost"});
+    REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
+  };
+  bring("x");
+  CHECK(rig.temporary.read("f~") == "the user's");
+  rig.session = std::make_unique<Session>(*rig.root, rig.work, options);
+  rig.announced = rig.sequence = 0;
+  bring("longer");
+  CHECK(rig.temporary.read("f~") == "the user's");
+}
+
 // A second session of one transfer: the file of the first was delivered by it, the pieces too, and nothing is told twice.
 TEST_CASE("destination__second_session_of_a_transfer__counts_and_tells_each_file_once") {
   const auto record = std::make_shared<session::TransferRecord>();
