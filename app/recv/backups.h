@@ -15,7 +15,7 @@
 #include "app/recv/attributes.h"
 #include "app/recv/claims.h"
 #include "app/recv/held.h"
-#include "app/session/kept_backups.h"
+#include "app/recv/kept_backups.h"
 
 namespace ccixfer::recv {
 
@@ -24,14 +24,14 @@ class Backups {
   // `base`: the session's path. The order of a tree is that below it. `kept`: by the transfer's sessions so far; none: this is the
   // first.
   Backups(OpenedRoot& root, const Policy& policy, Aside::Backup how, std::string base, const Owner& owner,
-          std::shared_ptr<session::KeptBackups> kept = {})
+          std::shared_ptr<session::KeptNames> kept = {})
       : root_(root),
         files_(root.files),
         policy_(policy),
         how_(std::move(how)),
         base_(std::move(base)),
         owner_(owner),
-        kept_(kept ? std::move(kept) : std::make_shared<session::KeptBackups>()) {}
+        kept_(kept ? std::move(kept) : std::make_shared<KeptBackups>()) {}
 
   enum class Before : uint8_t {
     replaced,  // by something of its kind
@@ -67,7 +67,7 @@ class Backups {
   const Aside::Backup how_;
   const std::string base_;
   const Owner& owner_;
-  const std::shared_ptr<session::KeptBackups> kept_;
+  const std::shared_ptr<session::KeptNames> kept_;
   std::mutex mutex_;
   HeldFileRef top_;
   HeldFileRef twin_;  // the directory that was used last ...

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "app/recv/kept_backups.h"
+
 namespace ccixfer::recv {
 
 using session::TransferRecord;
@@ -27,6 +29,17 @@ void Results::tell(const std::string& path, uint64_t version, uint64_t bytes, Tr
   if (!record_->say(TransferRecord::name(path, version), said)) return;
   const char* status = said == TransferRecord::Said::ok ? "ok" : said == TransferRecord::Said::unchanged ? "unchanged" : "failed";
   observer_.on_file(path, bytes, status, reason);
+}
+
+std::shared_ptr<session::KeptNames> Results::kept_backups() {
+  if (!record_->kept_backups()) record_->kept_backups() = std::make_shared<KeptBackups>();
+  return record_->kept_backups();
+}
+
+bool Results::unlisted(const std::string& path, std::string_view reason) {
+  const bool is_news = record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed);
+  if (is_news) observer_.on_file(path, 0, "failed", reason);
+  return is_news;
 }
 
 void Results::tell_of_dry_run(const Decision& decision, std::string_view what) {

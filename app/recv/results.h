@@ -66,9 +66,11 @@ class Results {
   void received(uint64_t bytes) { tally_.bytes_sent += bytes; }
   void asked_again() { ++tally_.segments_resent; }
   void not_listed(uint64_t failed, uint64_t vanished);
+  // What the source could not list, by name. False: an earlier session of the transfer said so too.
+  [[nodiscard]] bool unlisted(const std::string& path, std::string_view reason);
   void deleted(const DeleteStep& step);
   [[nodiscard]] uint64_t deleted_before() const { return record_->deleted(); }  // by earlier sessions of the transfer
-  [[nodiscard]] const std::shared_ptr<session::KeptBackups>& kept_backups() const { return record_->kept_backups(); }
+  [[nodiscard]] std::shared_ptr<session::KeptNames> kept_backups();             // by those sessions and this one
   void over() { tally_.over = true; }
 
   [[nodiscard]] const session::Tally& tally() const { return tally_; }

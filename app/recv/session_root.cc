@@ -41,7 +41,7 @@ size_t SessionRoot::staged_files_max() const {
 }
 
 Result<void> SessionRoot::begin(const std::string& path, const std::optional<Asked>& asked,
-                                std::shared_ptr<session::KeptBackups> kept, bool is_new) {
+                                std::shared_ptr<session::KeptNames> kept, bool is_new) {
   auto base = normalise_path(path);
   if (!base) return tl::unexpected<Error>(base.error());
   base_ = *base;

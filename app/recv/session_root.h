@@ -27,7 +27,7 @@
 #include "app/recv/pieces.h"
 #include "app/recv/receipt_queue.h"
 #include "app/recv/root.h"
-#include "app/session/kept_backups.h"
+#include "app/session/kept_names.h"
 #include "app/session/segment.h"
 #include "app/session/tweaks.h"
 
@@ -49,7 +49,7 @@ class SessionRoot {
   // Before any job. `path` is where the session writes, as a user typed it. not_authorised: it
   // leads out of the root. `kept`: by the transfer's earlier sessions. `is_new`: that directory was made for this transfer.
   [[nodiscard]] Result<void> begin(const std::string& path, const std::optional<Asked>& asked,
-                                   std::shared_ptr<session::KeptBackups> kept = {}, bool is_new = false);
+                                   std::shared_ptr<session::KeptNames> kept = {}, bool is_new = false);
   // After begin. `already`: what earlier sessions of the transfer have deleted.
   void begin_deletions(const DeleteWish& wish, uint64_t already);
   [[nodiscard]] const std::string& path() const { return root_->path; }

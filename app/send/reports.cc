@@ -48,16 +48,20 @@ Reports::Reports(SourceObserver& observer, std::shared_ptr<TransferRecord> recor
       is_dry_((options & session::option_dry_run) != 0) {}
 
 bool Reports::not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason) {
-  observer_.on_warning(printable(path) + ": " + std::string(reason));
-  if (kind == WalkRecord::Kind::warning) {
-    observer_.on_file(path, 0, "skipped", reason);
+  const bool is_left_out = kind == WalkRecord::Kind::warning;
+  // Each once, whatever session finds it. What is left out may be there under the same name from another source: the NUL tells it
+  // from the names of files.
+  const uint64_t name = TransferRecord::name(is_left_out ? std::string(path) + '\0' + "left out" : std::string(path), 0);
+  const bool is_news = record_->say(name, TransferRecord::Said::failed);
+  if (is_news) observer_.on_warning(printable(path) + ": " + std::string(reason));
+  if (is_left_out) {
+    if (is_news) observer_.on_file(path, 0, "skipped", reason);
     return false;
   }
   const bool vanished = kind == WalkRecord::Kind::vanished;
   ++(vanished ? tally_.files_vanished : tally_.files_failed);
   ++(vanished ? unlisted_vanished_ : unlisted_failed_);
-  if (record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed))
-    observer_.on_file(path, 0, "failed", vanished ? "vanished" : reason);
+  if (is_news) observer_.on_file(path, 0, "failed", vanished ? "vanished" : reason);
   return unlisted_vanished_ + unlisted_failed_ <= session::unlisted_named_max;
 }
 

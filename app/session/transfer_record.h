@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "app/session/kept_backups.h"
+#include "app/session/kept_names.h"
 
 namespace ccixfer::session {
 
@@ -41,7 +41,8 @@ class TransferRecord {
   [[nodiscard]] bool say(uint64_t file, Said said);
   void deleted(uint64_t count) { deleted_ += count; }  // by --delete
   [[nodiscard]] uint64_t deleted() const { return deleted_; }
-  [[nodiscard]] const std::shared_ptr<KeptBackups>& kept_backups() const { return kept_backups_; }  // for jobs too
+  // Of which names a destination has kept a backup; none: it keeps none, or this is its first session.
+  [[nodiscard]] std::shared_ptr<KeptNames>& kept_backups() { return kept_backups_; }
 
  private:
   static constexpr size_t parts_max = 1u << 12;  // files whose wanted bytes are not all of them
@@ -51,7 +52,7 @@ class TransferRecord {
   const size_t files_max_;
   size_t files_ = 0;
   uint64_t deleted_ = 0;
-  const std::shared_ptr<KeptBackups> kept_backups_ = std::make_shared<KeptBackups>();
+  std::shared_ptr<KeptNames> kept_backups_;
   std::vector<uint64_t> slots_;                   // name, with what is known of the file in its low bits; 0: free
   std::unordered_map<uint64_t, uint64_t> parts_;  // wanted bytes, where they are not all
   std::unordered_map<uint64_t, uint16_t> items_;

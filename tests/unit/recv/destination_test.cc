@@ -359,11 +359,14 @@ TEST_CASE("destination__more_unlisted_names_than_a_source_may_tell__are_dropped"
   rig.announce({file_entry("a", 1)});
   rig.source().put_pack({{0, "x"}});
   REQUIRE(rig.run_until_result(0));
-  for (uint32_t i = 0; i < 2 * session::unlisted_named_max; ++i) rig.session->source_link->post(session::Unlisted{false, "x", "y"});
+  for (uint32_t i = 0; i < 2 * session::unlisted_named_max; ++i)
+    rig.session->source_link->post(session::Unlisted{false, fmt::format("x{}", i), "y"});
   rig.session->source_link->post(session::End{1, 2 * session::unlisted_named_max, 0});
   REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
   const std::vector<std::string>& said = rig.session->notes.warnings;
-  CHECK(std::count(said.begin(), said.end(), "x: the source could not list it: y") == session::unlisted_named_max);
+  CHECK(std::count_if(said.begin(), said.end(), [](const std::string& line) {
+          return line.ends_with(": the source could not list it: y");
+        }) == session::unlisted_named_max);
 }
 
 TEST_CASE("destination__path_that_leaves_the_root__not_authorised") {

@@ -85,6 +85,16 @@ TEST_CASE("results__file_that_fails__takes_its_bytes_out_of_every_count") {
   CHECK(rig.notes.told.at(1) == "file2: failed, 3, unreadable");
 }
 
+TEST_CASE("results__what_the_source_cannot_list__is_told_once_in_a_transfer") {
+  Rig rig;
+  CHECK(rig.results.unlisted("dir", "no permission"));
+  REQUIRE(rig.notes.told.size() == 1);
+  Results later(rig.record, rig.notes);
+  CHECK_FALSE(later.unlisted("dir", "no permission"));
+  CHECK(later.unlisted("other", "no permission"));
+  CHECK(rig.notes.told.size() == 2);
+}
+
 TEST_CASE("results__pieces_of_an_earlier_session__count_for_the_transfer_alone") {
   Rig rig;
   const FileTaskRef task = task_of(1, 10);

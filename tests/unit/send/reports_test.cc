@@ -161,6 +161,24 @@ TEST_CASE("reports__not_listed__all_but_warnings_count_and_the_first_are_named")
   CHECK(bench.reports.tally().files_failed == session::unlisted_named_max);
 }
 
+TEST_CASE("reports__not_listed_by_a_later_session_either__is_counted_again_and_told_once") {
+  ReportBench bench;
+  CHECK_FALSE(bench.reports.not_listed(WalkRecord::Kind::warning, "fifo", "left out"));
+  CHECK(bench.reports.not_listed(WalkRecord::Kind::failed, "dir", "no permission"));
+  SeenByUser later;
+  Reports reports{later, bench.record, {"first"}};
+  CHECK_FALSE(reports.not_listed(WalkRecord::Kind::warning, "fifo", "left out"));
+  CHECK(reports.not_listed(WalkRecord::Kind::failed, "dir", "no permission"));
+  CHECK(reports.unlisted_failed() == 1);
+  CHECK(reports.tally().files_failed == 1);
+  CHECK(later.warnings.empty());
+  CHECK(later.find("fifo") == nullptr);
+  CHECK(later.find("dir") == nullptr);
+  // What is left out of one source may be a file of another one.
+  reports.delivered(entry_of("fifo", 5));
+  CHECK(later.find("fifo")->status == "ok");
+}
+
 TEST_CASE("reports__summary_counts_more_failures__they_are_attributes_if_they_can_be") {
   ReportBench bench;
   CHECK(bench.reports.not_listed(WalkRecord::Kind::failed, "unlisted", "no permission"));  // not of the summary's

@@ -7,20 +7,21 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "app/session/kept_names.h"
 #include "core/base/bytes.h"
 #include "core/base/hash.h"
 
-namespace ccixfer::session {
+namespace ccixfer::recv {
 
-class KeptBackups {
+class KeptBackups final : public session::KeptNames {
  public:
   static constexpr size_t names_max = 1u << 16;
 
-  [[nodiscard]] bool has(std::string_view path) const {
+  [[nodiscard]] bool has(std::string_view path) const override {
     const std::lock_guard lock(mutex_);
     return names_.contains(xxh3_64(as_bytes(path)));
   }
-  void add(std::string_view path) {
+  void add(std::string_view path) override {
     const std::lock_guard lock(mutex_);
     if (names_.size() < names_max) names_.insert(xxh3_64(as_bytes(path)));
   }
@@ -30,4 +31,4 @@ class KeptBackups {
   std::unordered_set<uint64_t> names_;
 };
 
-}  // namespace ccixfer::session
+}  // namespace ccixfer::recv
