@@ -68,10 +68,7 @@ TEST_CASE("peer__forged_cookie__another_retry_and_no_request") {
 TEST_CASE("peer__a_hello_that_comes_twice_or_after_the_end__opens_nothing_more") {
   Rig rig;
   RawPeer peer(rig, "p");
-  Hello hello = RawPeer::usual();
-  peer.send(peer.hello(hello));
-  hello.cookie = peer.cookie();
-  peer.send(peer.hello(hello));
+  const Hello hello = peer.knock();
   peer.send(peer.hello(hello));
   REQUIRE(rig.b.sink.requests.size() == 1);
   REQUIRE(rig.b.transport->reject(rig.b.sink.requests[0], "no") == Status::success);

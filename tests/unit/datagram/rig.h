@@ -176,14 +176,19 @@ class RawPeer final : public DatagramEvents {
     REQUIRE(retry->header.kind == PacketKind::retry);
     return decode_cookie(retry->body).value();
   }
+  // Hello, and once more with the cookie: then the application of `b` is asked. What was said last.
+  Hello knock(Hello greeting = usual(), uint64_t from_key = 77) {
+    send(hello(greeting, from_key));
+    greeting.cookie = cookie();
+    send(hello(greeting, from_key));
+    return greeting;
+  }
   // A connection that `b` has accepted; its id there.
   ConnectionId open(ports::Attribute attribute = ports::Attribute::reliable_ordered, uint64_t from_key = 77) {
     Hello greeting = usual();
     greeting.attribute = attribute;
-    send(hello(greeting, from_key));
-    greeting.cookie = cookie();
     const size_t requests = rig_.b.sink.requests.size();
-    send(hello(greeting, from_key));
+    knock(greeting, from_key);
     REQUIRE(rig_.b.sink.requests.size() == requests + 1);
     const auto reply = open_packet(got.back());
     REQUIRE(reply);

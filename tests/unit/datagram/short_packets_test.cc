@@ -201,10 +201,7 @@ TEST_CASE("short_packets__sealed_and_changed__do_not_open_and_come_again") {
 TEST_CASE("short_packets__before_a_connection_is_open__probes_say_again_what_was_lost") {
   Rig rig;
   RawPeer peer(rig, "p");
-  Hello greeting = RawPeer::usual();
-  peer.send(peer.hello(greeting));
-  greeting.cookie = peer.cookie();
-  peer.send(peer.hello(greeting));
+  peer.knock();
   REQUIRE(rig.b.transport->accept(rig.b.sink.requests.back()) == Status::success);
   rig.world.wake(rig.b.node);
   peer.settle();

@@ -39,10 +39,7 @@ TEST_CASE("peer__speaks_before_it_is_accepted__a_violation_and_its_goodbye_is_he
   for (const bool bye : {false, true}) {
     Rig rig;
     RawPeer peer(rig, "p");
-    Hello greeting = RawPeer::usual();
-    peer.send(peer.hello(greeting));
-    greeting.cookie = peer.cookie();
-    peer.send(peer.hello(greeting));
+    peer.knock();
     REQUIRE(rig.b.sink.requests.size() == 1);
     const auto reply = open_packet(peer.got.back());
     wire::Reader in(reply->body);
