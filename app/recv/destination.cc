@@ -117,7 +117,6 @@ class Destination::Impl final : public EntriesHandler, public FileSteps, public 
   const DestinationOptions options_;
   const uint32_t buffers_max_;
   session::Link& link_;
-  DestinationObserver& observer_;
   session::Wake wake_;
   const std::unique_ptr<session::DataOpener> opener_;  // none: --insecure
   session::Workspaces workspaces_;
@@ -158,7 +157,6 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
     : options_(options),
       buffers_max_(options.buffers_max > 0 ? options.buffers_max : pool.count()),
       link_(link),
-      observer_(observer),
       opener_(link.keys() != nullptr ? std::make_unique<session::DataOpener>(link.keys()->data(trust::SealKey::Use::open))
                                      : nullptr),
       root_(root, options.options, link.transfer_key(), options.limits, options.peer, options.aside, options.tweaks),
