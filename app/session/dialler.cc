@@ -247,7 +247,11 @@ struct Dialler::Impl {
       laneless_since = never;
       return false;
     }
-    if (laneless_since == never) laneless_since = now;
+    if (laneless_since == never) {
+      laneless_since = now;
+      last_error.reset();  // of an earlier outage, or of a lane beside those that lived: it says nothing of this one
+      refused = false;
+    }
     if (opened_once && link.session() == 0 && idle(0)) {
       session_lost = true;  // the acceptor has a session whose number we never learnt
       return true;

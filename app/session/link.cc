@@ -159,7 +159,8 @@ struct Link::Impl {
   }
 
   // The connection is gone: what of ours has not ended never will.
-  void finish(uint64_t packed) {
+  void finish(uint64_t packed, bool departs = false) {
+    departed = departs;
     lanes.at(packed).state = LaneState::closing;
     fail_operations(packed);
     const Lane lane = std::move(lanes.at(packed));
@@ -427,8 +428,7 @@ void Link::handle(cci::Event&& event) {
       if (Lane* still = impl.find(event.connection)) impl.pump_lane(*still);
       return;
     case cci::EventType::disconnected:
-      impl.departed = event.reason.ends_with(ports::words_of_departure);
-      impl.finish(event.connection.packed());
+      impl.finish(event.connection.packed(), event.reason.ends_with(ports::words_of_departure));
       impl.pump();
       return;
     case cci::EventType::keepalive_timed_out:

@@ -177,6 +177,31 @@ TEST_CASE("dialler__trouble__is_the_last_attempts_while_it_goes_on_trying") {
   CHECK(world.dialler->trouble() == nullptr);
 }
 
+TEST_CASE("dialler__all_lanes_go_again_later__what_an_earlier_outage_or_a_missing_lane_said_is_not_told") {
+  World world(2);
+  world.acceptor->refusal = std::make_unique<Error>(Error{ErrorKind::network, "busy"});
+  REQUIRE(world.run([&] { return world.dialler->trouble() != nullptr; }, 100));
+  CHECK(world.dialler->refused());
+  world.acceptor->refusal.reset();
+  REQUIRE(world.run_until_up(2));
+  SECTION("of an earlier outage") {}
+  SECTION("of a lane that was missing beside another") {
+    Status answer = Status::timed_out;
+    world.net.dial_status = [&](std::string_view) { return answer; };
+    world.near.transport->cut_newest();
+    const size_t dials = world.net.dials;
+    REQUIRE(world.run([&] { return world.net.dials >= dials + 3; }));
+    REQUIRE(world.link->live_lanes().size() == 1);
+  }
+  world.net.dial_status = [](std::string_view) { return Status::no_route; };
+  world.near.transport->cut_all();
+  REQUIRE(world.run([&] { return world.link->live_lanes().empty() || world.dialler->trouble() != nullptr; }));
+  world.near.hub->turn(world.now);
+  CHECK_FALSE(world.dialler->refused());
+  REQUIRE(world.run([&] { return world.dialler->trouble() != nullptr; }));
+  CHECK(world.dialler->trouble()->kind == ErrorKind::no_route);
+}
+
 TEST_CASE("dialler__what_answers_is_not_a_ccixfer__says_just_that") {
   World world;
   world.net.dial_status = [](std::string_view) { return Status::version; };

@@ -264,6 +264,24 @@ TEST_CASE("link__its_last_lane_goes_with_the_peers_endpoint__the_peer_has_depart
   CHECK(link.peer_departed() == departs);
 }
 
+TEST_CASE("link__a_later_lane_ends_before_it_is_confirmed__the_peer_that_departed_before_is_back") {
+  World world(1);
+  REQUIRE(world.run_until_up(1));
+  const session::Link& link = *world.acceptor->link;
+  world.net.cut_reason = "tcp://far: the endpoint was destroyed";
+  world.near.transport->cut_all();
+  REQUIRE(world.run([&] { return link.peer_departed(); }));
+  world.net.cut_reason = "cut";
+  size_t cuts = 0;
+  world.net.fault = [&](size_t, FrameKind kind) {
+    if (kind != FrameKind::accept) return Fault::none;
+    ++cuts;
+    return Fault::cut_before;
+  };
+  REQUIRE(world.run([&] { return cuts > 0 && link.live_lanes().empty(); }));
+  CHECK_FALSE(link.peer_departed());
+}
+
 TEST_CASE("link__malformed_message__is_counted_and_ends_the_session_with_an_abort") {
   World world;
   REQUIRE(world.run_until_up(1));
