@@ -170,14 +170,16 @@ void Results::not_listed(uint64_t failed, uint64_t vanished) {
 }
 
 void Results::deleted(const DeleteStep& step) {
-  tally_.deleted += step.deleted.size();
+  const bool is_dry = (options_ & session::option_dry_run) != 0;
+  if (!is_dry) record_->deleted(step.deleted.size());
+  tally_.deleted = is_dry ? tally_.deleted + step.deleted.size() : record_->deleted();
   tally_.delete_failed += step.failed;
   tally_.delete_skipped += step.skipped;
-  record_->deleted(step.deleted.size());
   for (const Deleted& one : step.deleted) {
+    if (is_dry && !record_->say_of_deletion(one.path)) continue;
     const session::EntryType type = one.is_directory ? session::EntryType::directory : session::EntryType::file;
     const std::string name = session::item_name(one.path, type);
-    if ((options_ & session::option_dry_run) != 0) observer_.on_file(name, 0, "would-delete", {});
+    if (is_dry) observer_.on_file(name, 0, "would-delete", {});
     if ((options_ & session::option_itemize) != 0) observer_.on_item({std::string(session::letters_of_deletion), name, {}});
   }
 }

@@ -210,8 +210,9 @@ void Reports::deleted(const session::Deletions& deletions) {
   for (const session::Deletions::Name& name : deletions.names) {
     if (deleted_path_.size() < session::path_bytes_max) deleted_path_ += name.part;
     if (name.goes_on) continue;
-    const std::string path =
-        session::item_name(std::exchange(deleted_path_, {}), name.is_directory ? EntryType::directory : EntryType::file);
+    const std::string deleted = std::exchange(deleted_path_, {});
+    if (is_dry_ && !record_->say_of_deletion(deleted)) continue;
+    const std::string path = session::item_name(deleted, name.is_directory ? EntryType::directory : EntryType::file);
     if (is_dry_) observer_.on_file(path, 0, "would-delete", {});
     if (itemizes_) observer_.on_item({std::string(session::letters_of_deletion), path, {}});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
 
 #include "core/base/hash.h"
 
@@ -99,5 +100,8 @@ bool TransferRecord::say(uint64_t file, Said said) {
   *slot = (*slot & ~said_bits) | static_cast<uint64_t>(said);
   return true;
 }
+
+// The NUL tells it from the names of files.
+bool TransferRecord::say_of_deletion(std::string_view path) { return say(name(std::string(path) + '\0' + "deleted", 0), Said::ok); }
 
 }  // namespace ccixfer::session

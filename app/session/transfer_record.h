@@ -39,7 +39,9 @@ class TransferRecord {
   [[nodiscard]] uint16_t take_items(uint64_t file);  // 0: nothing is kept
   // Notes what is said of the file. True: it is news, and not what was said last.
   [[nodiscard]] bool say(uint64_t file, Said said);
-  void deleted(uint64_t count) { deleted_ += count; }  // by --delete
+  // A dry run would delete the file or directory `path`. True: it is news, for each of its sessions finds it again.
+  [[nodiscard]] bool say_of_deletion(std::string_view path);
+  void deleted(uint64_t count) { deleted_ += count; }  // by --delete, and not of a dry run
   [[nodiscard]] uint64_t deleted() const { return deleted_; }
   // Of which names a destination has kept a backup; none: it keeps none, or this is its first session.
   [[nodiscard]] std::shared_ptr<KeptNames>& kept_backups() { return kept_backups_; }

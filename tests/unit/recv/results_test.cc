@@ -170,6 +170,40 @@ TEST_CASE("results__dry_run__tells_what_would_happen_and_counts_what_would_be_mo
   CHECK(rig.notes.files["s"] == "would-send");
 }
 
+TEST_CASE("results__deletions_of_later_sessions__count_with_the_earlier_ones") {
+  Rig rig;
+  DeleteStep step;
+  step.deleted = {{"old", false}, {"gone", true}};
+  rig.results.deleted(step);
+  CHECK(rig.tally().deleted == 2);
+  Results later(rig.record, rig.notes);
+  CHECK(later.deleted_before() == 2);
+  later.deleted({});
+  CHECK(later.tally().deleted == 2);
+  step.deleted = {{"another", false}};
+  later.deleted(step);
+  CHECK(later.tally().deleted == 3);
+}
+
+TEST_CASE("results__dry_run_that_would_delete__each_session_counts_it_and_it_is_told_once") {
+  Rig rig;
+  const uint32_t options = session::option_dry_run | session::option_itemize;
+  DeleteStep step;
+  step.deleted = {{"old", false}, {"gone", true}};
+  Results first(rig.record, rig.notes, options);
+  first.deleted(step);
+  Results second(rig.record, rig.notes, options);
+  CHECK(second.deleted_before() == 0);  // nothing has gone: --max-delete begins anew
+  step.deleted.push_back({"found now", false});
+  second.deleted(step);
+  CHECK(first.tally().deleted == 2);
+  CHECK(second.tally().deleted == 3);
+  CHECK(rig.notes.files["old"] == "would-delete");
+  CHECK(rig.notes.files["gone/"] == "would-delete");
+  CHECK(rig.notes.told.size() == 3);
+  CHECK(rig.notes.items == std::vector<std::string>{"*deleting   old", "*deleting   gone/", "*deleting   found now"});
+}
+
 TEST_CASE("results__summary__counts_what_is_not_as_asked_but_not_what_only_the_source_knows") {
   Rig rig;
   rig.results.not_listed(100, 200);

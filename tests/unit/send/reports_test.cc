@@ -206,5 +206,19 @@ TEST_CASE("reports__dry_run__told_what_would_be_done") {
   CHECK(bench.reports.tally().bytes_total == 5);
 }
 
+TEST_CASE("reports__dry_run_of_a_later_session__what_it_would_delete_is_told_once") {
+  ReportBench bench;
+  const uint32_t options = session::option_dry_run | session::option_itemize;
+  const session::Deletions found{2, 0, 0, {{false, false, "old"}, {true, false, "gone"}}};
+  Reports first(bench.seen, bench.record, {"first"}, options);
+  first.deleted(found);
+  Reports second(bench.seen, bench.record, {"first"}, options);
+  second.deleted(found);
+  CHECK(second.tally().deleted == 2);
+  CHECK(bench.seen.files.size() == 2);
+  CHECK(bench.seen.find("gone/")->status == "would-delete");
+  CHECK(bench.seen.items == std::vector<std::string>{"*deleting   old", "*deleting   gone/"});
+}
+
 }  // namespace
 }  // namespace ccixfer::send_test
