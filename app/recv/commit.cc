@@ -43,6 +43,7 @@ class Committer {
   int rename_into(CommitItem& item, int parent);
   int place_across(CommitItem& item, int parent);
   int link_into(const CommitItem& item, int parent);
+  void hold_replaced(CommitItem& item, int parent);
   int copy(int from, int to, uint64_t size_bytes, Xxh3Blocks* hash);
   void verify_pieces(CommitItem& item);
   void verify_packs(std::vector<CommitItem>& batch);
@@ -296,6 +297,17 @@ int Committer::is_still_there(const CommitItem& item, int parent) {
   return written.device == there.device && written.inode == there.inode ? 0 : -ESTALE;
 }
 
+// A rename over a large file frees its blocks before it returns, half a second for 4 GiB in memory, unless somebody holds the file.
+// Only on file systems of this host: over NFS and FUSE a file that is held gets another name instead.
+void Committer::hold_replaced(CommitItem& item, int parent) {
+  ports::FileStat stat;
+  const std::string_view name = split_path(item.task->path).name;
+  if (!root_.one_writer_a_file || files_.stat_at(parent, name, stat, false) < 0) return;
+  if (stat.type != ports::FileType::regular || stat.links != 1 || stat.size_bytes < held_replaced_bytes) return;
+  const int fd = files_.open(parent, name, {.anchor = true}, 0);
+  if (fd >= 0) item.replaced = std::make_shared<HeldFile>(files_, fd);
+}
+
 int Committer::rename_into(CommitItem& item, int parent) {
   if (!item.link_to.empty()) return link_into(item, parent);
   if (item.file && item.file->is_in_place()) return is_still_there(item, parent);
@@ -304,6 +316,7 @@ int Committer::rename_into(CommitItem& item, int parent) {
     if (error != -ENOENT && error != -EISDIR && error != -ELOOP) return error;
   }
   if (item.copied) return place_across(item, parent);
+  if (item.file) hold_replaced(item, parent);
   const std::string_view name = split_path(item.task->path).name;
   int error = files_.rename_at(root_.staging, item.staged, parent, name);
   if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {

@@ -17,11 +17,15 @@
 
 #include "app/recv/backups.h"
 #include "app/recv/deliveries.h"
+#include "app/recv/held.h"
 #include "app/recv/opened_root.h"
 #include "app/recv/pieces.h"
 #include "app/recv/task.h"
 
 namespace ccixfer::recv {
+
+// A file that is replaced is held if it has so many bytes.
+inline constexpr uint64_t held_replaced_bytes = 64u << 20;
 
 enum class CommitOutcome : uint8_t {
   ok,
@@ -43,6 +47,8 @@ struct CommitItem {
   std::vector<Ledger::Piece> unsynced = {};  // of pieces: those that no sync was made for yet
   bool attributes_refused = false;           // as of apply_attributes: the content is there all the same
   bool copied = false;  // a copy made in the target directory is renamed: the staged file may not get what that gives
+  // Out: the large file that stood under the final name. Its blocks are freed when it is let go, which takes long.
+  HeldFileRef replaced = {};
   // Out: what stands under the final name, if its status cannot tell later that it is the source's.
   std::optional<Deliveries::Placed> placed = {};
   CommitOutcome outcome = CommitOutcome::ok;

@@ -1,7 +1,7 @@
 // Staged files that wait for the committer. One batch is committed at a time, and all that came
 // meanwhile is the next one, so that a sync serves many files. When the session has failed, what
 // waits is given back instead. A file into which another receiver still writes is tried again, for
-// held_patience.
+// held_patience. What was replaced is let go of in a job behind the batch.
 // Protocol thread; `commit` runs in a job.
 #pragma once
 #include <algorithm>
@@ -81,8 +81,17 @@ class CommitQueue {
       held_until_ = after(now_, held_pause);
     }
     batch.erase(batch.begin(), ended);
+    let_go_of_replaced(batch);
     for (const CommitItem& item : batch) uncount(item);
     for (const CommitItem& item : batch) handler_.on_committed(item);
+  }
+  // A job of its own: nobody has to wait for it.
+  void let_go_of_replaced(std::vector<CommitItem>& batch) {
+    auto replaced = std::make_shared<std::vector<HeldFileRef>>();
+    for (CommitItem& item : batch) {
+      if (item.replaced) replaced->push_back(std::exchange(item.replaced, nullptr));
+    }
+    if (!replaced->empty()) jobs_.submit([replaced] { replaced->clear(); }, [] {});
   }
   void uncount(const CommitItem& item) { files_waiting_ -= item.file ? 1u : 0u; }
 

@@ -13,12 +13,14 @@ struct Rig final : CommitHandler {
   test::JobRig rig;
   std::vector<size_t> batches;
   bool is_held = false;
+  HeldFileRef replaced;  // by the next batch
   std::vector<std::string> committed, cancelled;
   CommitQueue queue{rig.jobs,
                     [this](std::vector<CommitItem>& batch) {
                       batches.push_back(batch.size());
                       for (CommitItem& item : batch) {
                         item.error_number = 7;
+                        item.replaced = std::exchange(replaced, nullptr);
                         if (is_held) item.outcome = CommitOutcome::held;
                       }
                     },
@@ -52,6 +54,23 @@ TEST_CASE("commit_queue__items_that_come_while_a_batch_runs__are_the_next_batch"
   rig.rig.pool.reap();
   CHECK(rig.batches == std::vector<size_t>{1, 2});
   CHECK(rig.committed == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("commit_queue__a_batch_replaced_a_large_file__lets_go_of_it_in_a_job_that_nobody_waits_for") {
+  Rig rig;
+  test::TemporaryDirectory temporary;
+  host::PosixFileSystem files;
+  temporary.write("old", "old");
+  rig.replaced = std::make_shared<HeldFile>(files, files.open(ports::FileSystem::no_directory, temporary.path("old"), {}, 0));
+  const std::weak_ptr<HeldFile> replaced = rig.replaced;
+  rig.add("a");
+  rig.queue.turn(now);
+  rig.rig.pool.reap();
+  CHECK(rig.committed == std::vector<std::string>{"a"});
+  CHECK_FALSE(replaced.expired());
+  CHECK(rig.rig.jobs.running() == 1);
+  rig.rig.pool.reap();
+  CHECK(replaced.expired());
 }
 
 TEST_CASE("commit_queue__a_file_that_is_held__is_tried_again_until_it_is_let_go") {

@@ -78,6 +78,40 @@ TEST_CASE("commit__file_in_pieces__has_its_length_mode_and_time_and_no_row") {
   CHECK_FALSE(place.batch[0].placed.has_value());  // its time tells whose it is
 }
 
+TEST_CASE("commit__a_large_file_is_replaced__it_is_held_beyond_the_rename") {
+  Batch place;
+  const auto put = [&](uint64_t size_bytes) {
+    place.temporary.write("f", "old");
+    std::filesystem::resize_file(place.temporary.path("f"), size_bytes);
+  };
+  place.root->opened()->one_writer_a_file = true;
+  bool is_held = false;
+  SECTION("a large one") {
+    put(held_replaced_bytes);
+    is_held = true;
+  }
+  SECTION("a small one") { put(held_replaced_bytes - 1); }
+  SECTION("one with a further name, which frees nothing") {
+    put(held_replaced_bytes);
+    std::filesystem::create_hard_link(place.temporary.path("f"), place.temporary.path("another"));
+  }
+  SECTION("on another host's file system") {
+    put(held_replaced_bytes);
+    place.root->opened()->one_writer_a_file = false;
+  }
+  SECTION("nothing stood there") {}
+  place.add_pieces(file("f", 3), "abc");
+  place.commit();
+  REQUIRE(place.batch[0].outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("f") == "abc");
+  REQUIRE((place.batch[0].replaced != nullptr) == is_held);
+  if (!is_held) return;
+  ports::FileStat stat;
+  REQUIRE(place.files.fstat(place.batch[0].replaced->fd(), stat) == 0);
+  CHECK(stat.size_bytes == held_replaced_bytes);
+  CHECK(stat.links == 0);
+}
+
 TEST_CASE("commit__a_call_for_a_file_in_pieces_fails__it_is_not_placed_and_stays_staged") {
   struct Row {
     std::string_view call;
