@@ -48,11 +48,11 @@ Result<void> ProcessTrust::admit_dialler(const trust::ProvedPeer& peer, ports::R
 }
 
 void ProcessTrust::remember(const trust::ProvedPeer& peer) {
-  if (security_.peers().find(peer) != nullptr) proved_.insert_or_assign(connection::proved_name(peer), peer);
+  if (security_.peers().find(peer) != nullptr) proved_.insert_or_assign(trust::to_string(peer.id), peer);
 }
 
 routing::PeerGrant ProcessTrust::grant_of(const ports::PeerIdentity& peer) const {
-  const auto proved = proved_.find(peer.proved);
+  const auto proved = proved_.find(peer.id);
   const PeerConfig* table = proved == proved_.end() ? nullptr : security_.peers().find(proved->second);
   if (table == nullptr) return {};
   return {.route = table->route, .router = table->router, .as = table->as, .admin = table->admin};
@@ -81,10 +81,9 @@ ProcessTrust::Named ProcessTrust::named(const trust::ProvedPeer& peer) const {
 }
 
 ProcessTrust::Named ProcessTrust::named(const ports::PeerIdentity& peer) const {
-  const auto proved = proved_.find(peer.proved);
+  const auto proved = proved_.find(peer.id);
   if (proved != proved_.end()) return named(proved->second);
-  // Of a stranger with a certificate the transport tells the name only.
-  return peer.proved.empty() || trust::parse_peer_id(peer.proved) ? Named{peer.proved, ""} : Named{"", peer.proved};
+  return {peer.id, peer.proved == peer.id ? std::string() : peer.proved};
 }
 
 std::shared_ptr<ProcessTrust> process_trust(std::optional<Security>& security, ListenerKind listener) {

@@ -54,10 +54,8 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
   const ListenerKind listener_;
   bool asks_ = true;
   SentAway tell_sent_away_;
-  std::map<std::string, trust::PeerId> expected_;  // by address
-  // By the name that the transport has for a peer of a table. Later only that name is asked about, and of a certified peer it is
-  // not the id.
-  std::map<std::string, trust::ProvedPeer> proved_;
+  std::map<std::string, trust::PeerId> expected_;    // by address
+  std::map<std::string, trust::ProvedPeer> proved_;  // those of a table, by id: later only that is asked about
 };
 
 // Of a command; nullptr with --insecure.

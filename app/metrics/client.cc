@@ -29,7 +29,13 @@ short Client::waits_for() const {
 bool Client::turn(Clock::time_point now, short ready) {
   // Of one that waits for our answer nothing is read, so that its end shows only so.
   if (wants_ == Next::status && out_.empty() && (ready & (POLLHUP | POLLERR)) != 0) return false;
-  return (out_.empty() ? take(now) : true) && give(now);
+  // An answer that was sent whole may have another request behind it.
+  while (give(now)) {
+    if (!out_.empty()) return true;
+    if (!take(now)) return false;
+    if (out_.empty()) return true;
+  }
+  return false;
 }
 
 void Client::give_up() {
@@ -40,6 +46,10 @@ void Client::give_up() {
 bool Client::take(Clock::time_point now) {
   std::array<char, 4096> bytes;
   while (out_.empty() && (wants_ == Next::more || listens_)) {
+    if (http_.has_waiting()) {
+      answer_next({});
+      continue;
+    }
     const ssize_t got = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno == EAGAIN;
@@ -52,7 +62,7 @@ bool Client::take(Clock::time_point now) {
 
 // What came from the socket. False: it is over at once.
 bool Client::hear(std::string_view bytes) {
-  std::string plain, answer;
+  std::string plain;
   State state = State::open;
   if (tls_) {
     state = tls_->received(bytes, plain, out_);
@@ -60,15 +70,20 @@ bool Client::hear(std::string_view bytes) {
     shook_hands_ = shook_hands_ || state == State::open;
   }
   if (listens_ && (!bytes.empty() || state == State::over)) return false;
-  if (!bytes.empty()) wants_ = http_.received(bytes, answer);
-  answered_ = answered_ || !answer.empty();
   if (state == State::over) {
     give_up();
     wants_ = Next::end;  // once the alert is sent
     return !out_.empty();
   }
-  say(answer);
+  if (!bytes.empty()) answer_next(bytes);
   return true;
+}
+
+void Client::answer_next(std::string_view bytes) {
+  std::string answer;
+  wants_ = http_.received(bytes, answer);
+  answered_ = answered_ || !answer.empty();
+  say(answer);
 }
 
 void Client::say(const std::string& plain) {

@@ -45,6 +45,7 @@ class Client {
   [[nodiscard]] bool take(Clock::time_point now);
   [[nodiscard]] bool give(Clock::time_point now);
   [[nodiscard]] bool hear(std::string_view bytes);
+  void answer_next(std::string_view bytes);
   void say(const std::string& plain);  // and what ends with it
 
   host::Descriptor fd_;

@@ -102,8 +102,9 @@ struct HttpConnection::Impl {
     return stays ? Next::more : Next::end;
   }
 
-  // Of what has come: requests until one has to be answered by the owner, or more bytes are needed.
+  // Of what has come: until a request is answered or has to be by the owner, or more bytes are needed.
   Next go_on(std::string& to_send) {
+    has_waiting = false;
     while (!waiting.empty()) {
       boost::beast::error_code error;
       const size_t taken = parser->put(boost::asio::buffer(waiting), error);
@@ -124,7 +125,8 @@ struct HttpConnection::Impl {
       }
       const Next next = serve(to_send);
       begin();
-      if (next != Next::more) return next;
+      has_waiting = !waiting.empty();
+      return next;
     }
     return Next::more;
   }
@@ -139,6 +141,7 @@ struct HttpConnection::Impl {
   const Token* token;
   std::optional<Parser> parser;
   std::string waiting;                  // bytes that the parser has not taken
+  bool has_waiting = false;             // and that it has not seen since the last request
   bool stays = false, is_head = false;  // as the last request wants it
 };
 
@@ -149,14 +152,15 @@ HttpConnection& HttpConnection::operator=(HttpConnection&&) noexcept = default;
 
 bool HttpConnection::is_between_requests() const { return impl_->waiting.empty() && !impl_->parser->got_some(); }
 
+bool HttpConnection::has_waiting() const { return impl_->has_waiting; }
+
 Next HttpConnection::received(std::string_view bytes, std::string& to_send) {
   impl_->waiting += bytes;
   return impl_->go_on(to_send);
 }
 
 Next HttpConnection::answer_status(std::string_view json, std::string& to_send) {
-  const Next next = impl_->give(to_send, {"application/json", json});
-  return next == Next::more ? impl_->go_on(to_send) : next;
+  return impl_->give(to_send, {"application/json", json});
 }
 
 void HttpConnection::begin_events(std::string& to_send) {

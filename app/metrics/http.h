@@ -1,5 +1,6 @@
 // One HTTP/1.1 connection as bytes in and bytes out (Boost.Beast's parser): no socket, no clock. Single-threaded. What it cannot
-// answer by itself (Next::status, Next::events) its owner answers; until then no more bytes are to be given to it.
+// answer by itself (Next::status, Next::events) its owner answers; until then no more bytes are to be given to it. It answers one
+// request at a time, so that no more than one answer is held for a client that asks on and does not read.
 #pragma once
 #include <functional>
 #include <memory>
@@ -41,6 +42,8 @@ class HttpConnection {
 
   // What came. What is to be sent is behind what was there.
   [[nodiscard]] Next received(std::string_view bytes, std::string& to_send);
+  // There may be another request in what came already: once the last answer is sent, received() without bytes goes on with it.
+  [[nodiscard]] bool has_waiting() const;
   [[nodiscard]] Next answer_status(std::string_view json, std::string& to_send);
   void begin_events(std::string& to_send);         // what follows is of event_of(), until somebody hangs up
   void refuse_busy(std::string& to_send);          // and the connection ends

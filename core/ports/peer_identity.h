@@ -15,6 +15,8 @@ namespace ccixfer::ports {
 struct PeerIdentity {
   std::string proved;   // The transport has proved it: the id of a key, or the name in a certificate. "": nothing is proved.
   std::string address;  // Not proved: the host that dialled us or that we dialled, without its port. "": not known.
+  // The id of the key that was proved, where that is known. Rights go by it alone: certificates of several peers may have one name.
+  std::string id = {};
 
   [[nodiscard]] bool is_known() const { return !proved.empty() || !address.empty(); }
   // The one name for counters, cut-offs and log lines. No address looks like a proved name.

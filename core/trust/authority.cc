@@ -50,7 +50,8 @@ Result<Authority> Authority::from_pem(std::string_view ca_pem, std::string_view 
     }
     CHECK(X509_STORE_add_cert(impl->store.get(), authority.get()) == 1);
   }
-  if (!crl_pem.empty()) {
+  // A list that is configured and empty is a mistake, and not no list.
+  if (!crl_pem.empty() || !crl_what.empty()) {
     const Result<std::vector<CrlPtr>> lists = read_revocation_lists(crl_pem, crl_what);
     if (!lists) return tl::unexpected(lists.error());
     for (const CrlPtr& list : *lists) {

@@ -39,7 +39,7 @@ class Identity {
 // The authority whose certificates we believe, and its revocation list.
 class Authority {
  public:
-  // `crl_pem` may be empty: there is none.
+  // `crl_what` is empty: there is no list. A list that is empty is a mistake.
   [[nodiscard]] static Result<Authority> from_pem(std::string_view ca_pem, std::string_view ca_what, std::string_view crl_pem,
                                                   std::string_view crl_what);
   struct Impl;

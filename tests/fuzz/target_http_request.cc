@@ -20,7 +20,8 @@ std::string answers(const metrics::Site& site, const metrics::Token* token, std:
   metrics::Next next = metrics::Next::more;
   while (!bytes.empty() && next == metrics::Next::more) {
     next = connection.received(bytes.substr(0, piece), out);
-    while (next == metrics::Next::status) next = connection.answer_status(told, out);
+    while (next == metrics::Next::status || (next == metrics::Next::more && connection.has_waiting()))
+      next = next == metrics::Next::status ? connection.answer_status(told, out) : connection.received({}, out);
     bytes.remove_prefix(std::min(piece, bytes.size()));
   }
   if (next == metrics::Next::events) connection.begin_events(out), out += metrics::event_of(told);

@@ -169,7 +169,8 @@ void Driver::end_turn() {
 }
 
 ports::PeerIdentity Driver::peer(const Connection& c) const {
-  return {c.is_sealed() ? c.secured->peer_name() : std::string{}, net_->host_of(c.address)};
+  if (!c.is_sealed()) return {{}, net_->host_of(c.address)};
+  return {c.secured->peer_name(), net_->host_of(c.address), trust::to_string(c.secured->peer().id)};
 }
 
 std::string_view Driver::protection(const Connection& c) {

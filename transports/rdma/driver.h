@@ -54,7 +54,8 @@ class Driver final : public RdmaEvents, public ports::Lender {
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
   [[nodiscard]] static Duration round_trip(const Connection& c) { return c.round_trip; }
   [[nodiscard]] static ports::PeerIdentity peer(const Connection& c) {
-    return {c.is_sealed() ? c.secured->keys().name : std::string(), ports::host_in(c.uri)};
+    if (!c.is_sealed()) return {{}, ports::host_in(c.uri)};
+    return {c.secured->keys().name, ports::host_in(c.uri), trust::to_string(c.secured->keys().peer.id)};
   }
   [[nodiscard]] static std::string_view protection(const Connection& c) {
     return c.is_sealed() ? connection::to_string(c.secured->keys().cipher) : std::string_view{};

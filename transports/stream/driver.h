@@ -56,7 +56,8 @@ class Driver {
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
   [[nodiscard]] static Duration round_trip(const Connection& c) { return c.round_trip; }
   [[nodiscard]] ports::PeerIdentity peer(const Connection& c) const {
-    return {c.is_sealed() ? c.secured->peer_name() : net_->proved_peer(c.stream), ports::host_in(c.uri)};
+    if (!c.is_sealed()) return {net_->proved_peer(c.stream), ports::host_in(c.uri)};
+    return {c.secured->peer_name(), ports::host_in(c.uri), trust::to_string(c.secured->peer().id)};
   }
   [[nodiscard]] static std::string_view protection(const Connection& c) {
     return c.is_sealed() ? connection::to_string(c.secured->cipher()) : std::string_view{};

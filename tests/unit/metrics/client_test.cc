@@ -128,6 +128,42 @@ struct GuardedPair : Pair {
 
 }  // namespace
 
+TEST_CASE("metrics_client__one_that_asks_on_and_does_not_read__is_owed_one_answer_at_a_time") {
+  const std::string long_answer(1u << 20, 'x');
+  const std::string path = GENERATE("/status.json", "/metrics");
+  Pair pair;
+  std::string requests;
+  for (int i = 0; i < 20; ++i) requests += "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  pair.say(requests);
+  int given = 0, made = 0;
+  Site own{[&](Format) { return ++made, long_answer; }, true, true};
+  std::array<int, 2> both{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, both.data()) == 0);
+  pair.theirs.reset(both[0]);
+  pair.client.emplace(host::Descriptor(both[1]), own, pair.now);
+  pair.say(requests);
+  std::string heard;
+  const auto turn = [&] {
+    REQUIRE(pair.client->turn(pair.now));
+    while (pair.client->wants_status()) {
+      pair.client->answer(long_answer);
+      ++given;
+      REQUIRE(pair.client->turn(pair.now));
+    }
+  };
+  turn();
+  CHECK(given + made == 1);
+  while (given + made < 20) {
+    const std::string more = pair.hear();
+    REQUIRE((!more.empty() || pair.client->waits_for() != POLLOUT));
+    heard += more;
+    const int before = given + made;
+    turn();
+    REQUIRE(given + made <= before + 1);
+    REQUIRE(heard.size() + (2u << 20) >= static_cast<size_t>(given + made) * long_answer.size());
+  }
+}
+
 TEST_CASE("metrics_client__behind_a_guard__is_answered_over_tls_when_it_says_the_token") {
   GuardedPair pair;
   pair.shake_hands();

@@ -123,8 +123,10 @@ TEST_CASE("identity__a_certificate_of_a_facility__is_loaded_with_its_authority")
   write(rig.path("host.key"), host.key_pem(), 0640);
   contains(refusal(rig.load(config), ErrorKind::usage), "chmod 600 " + rig.path("host.key"));
   REQUIRE(chmod(rig.path("host.key").c_str(), 0600) == 0);
-  write(rig.path("crl.pem"), "no PEM\n");
-  contains(refusal(rig.load(config), ErrorKind::usage), rig.path("crl.pem"));
+  for (const char* no_list : {"no PEM\n", "", "\n"}) {
+    write(rig.path("crl.pem"), no_list);
+    contains(refusal(rig.load(config), ErrorKind::usage), rig.path("crl.pem"));
+  }
 }
 
 TEST_CASE("identity__an_authority_alone__goes_with_the_accounts_key") {

@@ -15,7 +15,7 @@ Identity identity_of(const std::string& certificate_pem, const std::string& key_
 Identity identity_of(const Issued& issued) { return identity_of(issued.certificate_pem(), issued.key_pem()); }
 
 Authority authority_of(const std::string& ca_pem, const std::string& crl_pem) {
-  auto authority = Authority::from_pem(ca_pem, "ca.pem", crl_pem, "crl.pem");
+  auto authority = Authority::from_pem(ca_pem, "ca.pem", crl_pem, crl_pem.empty() ? "" : "crl.pem");
   if (!authority) FAIL(authority.error().message);
   return *std::move(authority);
 }
