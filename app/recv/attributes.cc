@@ -10,7 +10,7 @@
 namespace ccixfer::recv {
 namespace {
 
-constexpr uint32_t mode_setuid = 04000, mode_setgid = 02000, owner_may_write = 0200;
+constexpr uint32_t owner_may_write = 0200;
 constexpr uint32_t keep_uid = ~uint32_t{0};
 
 bool is_refused(int error) {

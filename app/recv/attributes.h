@@ -26,6 +26,8 @@ struct Attributes {
   return attributes;
 }
 
+inline constexpr uint32_t mode_setuid = 04000, mode_setgid = 02000;
+
 // What holds for all files of a session.
 struct Policy {
   uint32_t options = 0;         // session::Option

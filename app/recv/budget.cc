@@ -17,14 +17,23 @@ std::optional<Error> Budget::decided(const std::vector<Decision>& decisions) {
   }
   for (const Decision& decision : decisions) {
     if (!decision.task || decision.verdict == session::Verdict::link) continue;
-    if (decision.task->size_bytes == size_unknown) {
-      has_unknown_length_ = true;
-    } else if (announced_bytes_ + decision.task->size_bytes < announced_bytes_) {
-      announced_bytes_ = ~uint64_t{0};
-    } else {
-      announced_bytes_ += decision.task->size_bytes;
-    }
+    count(*decision.task);
   }
+  return judge_bytes(announced_bytes_);
+}
+
+void Budget::count(const FileTask& task) {
+  if (task.size_bytes == size_unknown) {
+    has_unknown_length_ = true;
+  } else if (announced_bytes_ + task.size_bytes < announced_bytes_) {
+    announced_bytes_ = ~uint64_t{0};
+  } else {
+    announced_bytes_ += task.size_bytes;
+  }
+}
+
+std::optional<Error> Budget::wanted(const FileTask& task) {
+  count(task);
   return judge_bytes(announced_bytes_);
 }
 

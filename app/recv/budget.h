@@ -25,10 +25,13 @@ class Budget {
 
   // not_authorised: too many entries. no_space: their files are more than the quota.
   [[nodiscard]] std::optional<Error> decided(const std::vector<Decision>& decisions);
+  // The content of a file that was not counted, as it was to become a further name of another one.
+  [[nodiscard]] std::optional<Error> wanted(const FileTask& task);
   // no_space: data of files whose length nobody announced are more than the quota.
   [[nodiscard]] std::optional<Error> received(uint64_t bytes);
 
  private:
+  void count(const FileTask& task);
   [[nodiscard]] std::optional<Error> judge_bytes(uint64_t bytes) const;
 
   const Limits limits_;

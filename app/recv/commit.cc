@@ -275,7 +275,7 @@ int Committer::write_in_place(CommitItem& item, int parent) {
   Xxh3Blocks hash;
   int error = copy(from, to, item.size_bytes, &hash);  // with a hash it leaves no hole out: other bytes may stand there
   if (error >= 0) error = files_.truncate(to, item.size_bytes);
-  if (error >= 0) error = files_.fsync(to);
+  if (error >= 0 && (error = files_.fsync(to)) < 0) forget_cached(files_, to_file);
   if (error >= 0 && verifies() && !is_good_copy(parent, std::string(split_path(item.task->path).name), to, item, hash.digest()))
     error = -EIO;
   if (error >= 0) error = give_in_place(item, to);

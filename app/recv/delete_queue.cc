@@ -17,4 +17,11 @@ bool DeleteQueue::turn(bool is_whole) {
   return false;
 }
 
+session::Deletions news_of(const DeleteStep& step, const session::Tally& tally, bool wants_names) {
+  session::Deletions news{tally.deleted, tally.delete_failed, tally.delete_skipped, {}};
+  if (!wants_names) return news;
+  for (const Deleted& one : step.deleted) news.names.push_back({one.is_directory, false, one.path});
+  return news;
+}
+
 }  // namespace ccixfer::recv

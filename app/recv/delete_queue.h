@@ -6,6 +6,8 @@
 
 #include "app/recv/deletions.h"
 #include "app/recv/session_jobs.h"
+#include "app/session/messages.h"
+#include "app/session/tally.h"
 
 namespace ccixfer::recv {
 
@@ -27,5 +29,8 @@ class DeleteQueue {
   bool is_running_ = false;
   bool is_over_ = false;
 };
+
+// What the source is told of a step: the counts of the transfer, and the names if it wants them.
+[[nodiscard]] session::Deletions news_of(const DeleteStep& step, const session::Tally& tally, bool wants_names);
 
 }  // namespace ccixfer::recv

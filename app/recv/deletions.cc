@@ -274,9 +274,9 @@ void Deletions::remove(Frame& in, const std::string& path, bool is_directory, De
   out.deleted.push_back({std::string(relative(path)), is_directory});
 }
 
-void Deletions::run(DeleteStep& out, uint32_t& steps) {
+void Deletions::run(DeleteStep& out, uint32_t& steps, bool may_stop) {
   std::string name;
-  for (; !stack_.empty() && steps > 0 && !out.fatal; --steps) {
+  for (; !stack_.empty() && steps > 0 && !out.fatal && !(may_stop && is_alone()); --steps) {
     owner_.step();
     if (next_name(stack_.back(), name, out)) {
       look_at(name, out);
@@ -296,9 +296,9 @@ DeleteStep Deletions::step(bool only_that) {
     out.fatal = fatal_error(ESTALE, stack_.front().path);
     return out;
   }
-  for (uint32_t steps = deletions_a_step; steps > 0 && !out.over && !out.fatal;) {
+  for (uint32_t steps = deletions_a_step; steps > 0 && !out.over && !out.fatal && !is_alone();) {
     if (stack_.empty()) --steps;
-    if (!stack_.empty() || next_listed(directories, out)) run(out, steps);
+    if (!stack_.empty() || next_listed(directories, out)) run(out, steps, true);
   }
   std::string path;
   if (!out.fatal && directories.look_again(path) < 0) out.fatal = fatal_error(ESTALE, path);
@@ -315,11 +315,16 @@ int Deletions::make_room(const std::string& path) {
   frame.directory = std::make_shared<HeldFile>(files_, fd);
   if (const int looked = files_.fstat(fd, frame.stat); looked < 0) return looked;
   const std::string parent(split_path(path).parent);
+  HeldDirectoryRef around;
+  if (const int opened = JobDirectories(known_).open(parent, around); opened < 0) return opened;
+  ports::FileStat of_parent;
+  if (const int looked = files_.fstat(around->fd(), of_parent); looked < 0) return looked;
+  if (of_parent.device != frame.stat.device) return -EBUSY;  // another file system is mounted there
   if (parent.size() >= base_.size() ? place_scope(parent).has_value() : !scope_.begin(base_).has_value()) return -ENOTEMPTY;
   if (enter_scope(path, fd)) return -ENOTEMPTY;
   stack_.push_back(std::move(frame));
   room_is_left_ = true;
-  for (uint32_t steps = deletions_a_step; !stack_.empty() && !out.fatal; steps = deletions_a_step) run(out, steps);
+  for (uint32_t steps = deletions_a_step; !stack_.empty() && !out.fatal; steps = deletions_a_step) run(out, steps, false);
   stack_.clear();
   known_.forget(path);
   return room_is_left_ || std::exchange(out.fatal, std::nullopt) ? -ENOTEMPTY : 0;

@@ -83,7 +83,9 @@ class Deletions {
   [[nodiscard]] std::optional<Error> enter_scope(std::string_view path, int fd);
   void leave_scope();
   [[nodiscard]] bool next_listed(JobDirectories& directories, DeleteStep& out);
-  void run(DeleteStep& out, uint32_t& steps);
+  void run(DeleteStep& out, uint32_t& steps, bool may_stop);
+  // The source is not there now. It may never come back, and its next run have brought what this session does not know.
+  [[nodiscard]] bool is_alone() const { return owner_.link_dead.load(); }
   [[nodiscard]] bool read_names(Frame& frame, DeleteStep& out);
   [[nodiscard]] bool next_name(Frame& frame, std::string& name, DeleteStep& out);
   [[nodiscard]] int descriptor_of(Frame& frame);

@@ -12,6 +12,7 @@
 #include "app/recv/discards.h"
 #include "app/recv/entry_queue.h"
 #include "app/recv/files_in_work.h"
+#include "app/recv/hole_queue.h"
 #include "app/recv/inbox.h"
 #include "app/recv/intake.h"
 #include "app/recv/leave_queue.h"
@@ -90,6 +91,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps, public 
   void on_file_end_of_helper(const session::FileEnd& end) override { on_file_end(end); }
   void on_holes_of_helper(const session::Holes& holes) override { on_message(holes); }
   void discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) override;
+  void wanted_after_all(const FileTask& task) override;
   void make_holes(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged, const session::Holes& holes) override;
   void remove_staged(std::string name) override { discards_.add(std::move(name)); }
   void ended(const FileTask& task, const session::FileResult& result) override;
@@ -138,6 +140,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps, public 
   Syncer syncer_;
   CommitQueue commits_;
   Discards discards_;
+  HoleQueue holes_;
   LeaveQueue leaves_;
   session::BottleneckWatch waits_;
   ReceiptQueue receipts_;
@@ -192,6 +195,11 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       commits_(
           jobs_, [this](std::vector<CommitItem>& batch) { root_.commit(batch); }, files_),
       discards_(jobs_, [this](const std::vector<std::string>& names) { root_.remove_staged(names); }),
+      holes_(jobs_,
+             [this](const session::Holes& holes, int error_number) {
+               files_.holes_made(holes, error_number);
+               if (team_) team_->holes_made(holes);
+             }),
       leaves_(
           jobs_, [this](const std::vector<Leave>& due) { return root_.apply(due); },
           [this](const std::vector<LeaveOutcome>& outcomes) { on_left(outcomes); },
@@ -318,10 +326,10 @@ void Destination::Impl::finish() {
                });
 }
 
-// --delete. True: there is nothing more to delete.
+// --delete. True: there is nothing more to delete. Nothing goes while the source is away: see Deletions.
 bool Destination::Impl::delete_the_rest() {
   if (!root_.deletes()) return true;
-  return !outbox_.is_full() && deletions_.turn(source_is_whole_);
+  return lanes_.has_live() && !outbox_.is_full() && deletions_.turn(source_is_whole_);
 }
 
 void Destination::Impl::on_deleted(const DeleteStep& step) {
@@ -329,14 +337,9 @@ void Destination::Impl::on_deleted(const DeleteStep& step) {
   results_.deleted(step);  // also when nobody is left to tell: --max-delete holds for all sessions of a transfer together
   if (session_.has_failed()) return;
   for (const std::string& line : step.warnings) session_.warn(line);
-  const session::Tally& tally = results_.tally();
-  session::Deletions news{tally.deleted, tally.delete_failed, tally.delete_skipped, {}};
-  const bool wants_names = (options_.options & (session::option_itemize | session::option_dry_run)) != 0;
-  for (const Deleted& one : step.deleted) {
-    if (wants_names) news.names.push_back({one.is_directory, false, one.path});
-  }
   if (!options_.asked) {
-    for (const Message& message : session::cut(news)) outbox_.post(message);
+    const bool wants_names = (options_.options & (session::option_itemize | session::option_dry_run)) != 0;
+    for (const Message& message : session::cut(news_of(step, results_.tally(), wants_names))) outbox_.post(message);
   }
   if (step.fatal) session_.fail(*step.fatal);
 }
@@ -529,12 +532,11 @@ void Destination::Impl::discard(const FileTaskRef& task, const std::shared_ptr<S
 
 void Destination::Impl::make_holes(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged,
                                    const session::Holes& holes) {
-  const auto error = std::make_shared<int>(0);
-  jobs_.submit([task, staged, holes, error] { *error = staged->make_holes(holes.ranges, task->size_bytes); },
-               [this, holes, error] {
-                 files_.holes_made(holes, -*error);
-                 if (team_) team_->holes_made(holes);
-               });
+  if (!holes_.add(task, staged, holes)) session_.refuse({ErrorKind::protocol, "more holes than may wait"});
+}
+
+void Destination::Impl::wanted_after_all(const FileTask& task) {
+  if (const std::optional<Error> beyond = budget_.wanted(task)) session_.refuse(*beyond);
 }
 
 void Destination::Impl::ended(const FileTask& task, const session::FileResult& result) {

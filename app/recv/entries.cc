@@ -259,7 +259,10 @@ DecidedEntries EntryDecider::decide(const std::vector<Entry>& entries, uint64_t 
       decided.fatal = std::move(job.fatal());
       return decided;
     }
-    if (deletions_ != nullptr) deletions_->note(entry, decided.decisions.back().path);
+    const Decision& decision = decided.decisions.back();
+    // A file whose first name has failed before anything of it was looked at: what stands there is not it.
+    if (decision.verdict == Verdict::failed && entry.is_linked && entry.linked_to.empty()) linked_.fail(entry.path);
+    if (deletions_ != nullptr) deletions_->note(entry, decision.path);
   }
   decided.fatal = job.look_again();
   return decided;

@@ -83,7 +83,8 @@ void FilesInWork::want_after_all(FileInWork& file, bool leads) {
   file.want_content(leads);
   results_.not_linked(file.share());
   file.share() = results_.wanted(file.task(), 0);
-  session_.ask_for_piece(file.task().index, session::Resend::whole);
+  steps_.wanted_after_all(file.task());
+  if (!session_.has_failed()) session_.ask_for_piece(file.task().index, session::Resend::whole);
 }
 
 // The content arrives all the same: where the file system has no such links, or no more of them, this is told.
@@ -278,6 +279,9 @@ void FilesInWork::on_placed(FileInWork& file, const CommitItem& item) {
 
 void FilesInWork::on_not_placed(FileInWork& file, const CommitItem& item) {
   FilePieces* pieces = file.pieces();
+  const bool is_lost = item.outcome == CommitOutcome::sync_failed;
+  // Before anything else syncs the file once more: the kernel tells only once, and the next sync would succeed.
+  const std::vector<uint64_t> lost = is_lost && pieces != nullptr ? pieces->lose_unsynced() : std::vector<uint64_t>{};
   if (is_fatal(item.error_number)) {
     // Its pieces go to the ledger with the last sync.
     if (pieces != nullptr && pieces->has_unsynced()) steps_.sync_soon(item.task->index, 0);
@@ -298,7 +302,6 @@ void FilesInWork::on_not_placed(FileInWork& file, const CommitItem& item) {
     if (item.error_number == EIO) return disk_fails(file);
     return on_failed(file, failure_of_errno(item.error_number));
   }
-  const std::vector<uint64_t> lost = pieces != nullptr ? pieces->lose_unsynced() : std::vector<uint64_t>{};
   if (pieces != nullptr && lost.empty()) return on_failed(file, failure_of_errno(item.error_number));
   on_io_failed(file, item.error_number, lost);
 }

@@ -28,6 +28,8 @@ class FileSteps {
   virtual void sync_soon(uint64_t index, uint64_t bytes) = 0;  // pieces of it were written, so many bytes more; 0: it has failed
   // Removes what is staged of it and its rows in the ledger; then FilesInWork::discarded is called.
   virtual void discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged) = 0;
+  // Its content is to come although it was announced as a further name of another file.
+  virtual void wanted_after_all(const FileTask& task) = 0;
   // These pieces of it become holes; then FilesInWork::holes_made is called.
   virtual void make_holes(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged, const session::Holes& holes) = 0;
   virtual void remove_staged(std::string name) = 0;  // of a file of a pack

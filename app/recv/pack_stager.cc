@@ -15,7 +15,12 @@ bool PackStager::take_wanted(const ReceivedSegment& arrival, const session::Segm
   Bytes rest = Bytes(arrival.buffer.bytes()).first(header.data_bytes);
   session::PackRecord record;
   for (uint32_t i = 0; i < header.count; ++i) {
-    if (!session::next_pack_record(rest, record)) {
+    const bool is_read = session::next_pack_record(rest, record);
+    FileInWork* file = is_read ? files_.find(record.index) : nullptr;
+    // A record says what its file's entry said, or it is damaged: limits go by what was announced.
+    const bool is_as_announced =
+        file == nullptr || file->task().size_bytes == size_unknown || file->task().size_bytes == record.content.size();
+    if (!is_read || !is_as_announced) {
       for (const PackItem& item : items) {
         FileInWork& taken = *files_.find(item.task->index);
         taken.drop_pack();
@@ -23,7 +28,6 @@ bool PackStager::take_wanted(const ReceivedSegment& arrival, const session::Segm
       }
       return false;
     }
-    FileInWork* file = files_.find(record.index);
     if (file == nullptr || !file->begin_pack()) continue;  // it has ended, or its content is here already
     file->hold();
     PackItem item;

@@ -143,6 +143,7 @@ StagedFile::StagedFile(OpenedRoot& root, const FileTask& task, bool resumed, Kno
       name_(in_place_ ? std::string(split_path(task.path).name) : staged_name(task.key, task.version)),
       mode_((task.attributes.mode & 0777u) | 0600u),
       sparse_(task.sparse),
+      size_bytes_(task.size_bytes),
       exists_(resumed) {}
 
 int StagedFile::open_in_place() {
@@ -186,6 +187,11 @@ int StagedFile::open(HeldFileRef& out) {
   return 0;
 }
 
+void forget_cached(ports::FileSystem& files, const HeldFile& open) {
+  ports::FileStat stat;
+  if (files.fstat(open.fd(), stat) >= 0) files.drop_cached(open.fd(), 0, stat.size_bytes);
+}
+
 int StagedFile::sync() {
   HeldFileRef open;
   {
@@ -196,8 +202,16 @@ int StagedFile::sync() {
   }
   const int error = root_.files.fsync(open->fd());
   if (error >= 0) return error;
+  forget_cached(root_.files, *open);
   const std::lock_guard lock(mutex_);
   if (file_ == open) file_.reset();
+  return error;
+}
+
+int StagedFile::lengthen(const HeldFile& open, ports::FileStat& stat) {
+  if (!sparse_ || size_bytes_ == size_unknown || stat.size_bytes >= size_bytes_) return 0;
+  const int error = root_.files.truncate(open.fd(), size_bytes_);
+  if (error >= 0) stat.size_bytes = size_bytes_;
   return error;
 }
 
@@ -306,6 +320,7 @@ int find_damaged(OpenedRoot& root, const Owner& owner, StagedFile& staged, const
   ports::FileStat stat;
   int error = staged.open(open);
   if (error >= 0) error = root.files.fstat(open->fd(), stat);
+  if (error >= 0) error = staged.lengthen(*open, stat);
   if (error < 0) return error;
   DiskReader reader(root.files);
   reader.begin(staged.directory(), staged.name(), open->fd());

@@ -70,6 +70,10 @@ class PieceTable {
 
 // Where the pieces of a file are written to, opened when it is first written, by whichever job that is: a staged file, or with
 // --inplace the file that stands at the final path. Thread-safe.
+// A sync of the file has failed. What was lost still stands in the page cache, as if it were on the disk, and whoever reads the
+// file next, to find out what it has, would believe that.
+void forget_cached(ports::FileSystem& files, const HeldFile& open);
+
 class StagedFile {
  public:
   StagedFile(OpenedRoot& root, const FileTask& task, bool resumed,
@@ -86,6 +90,8 @@ class StagedFile {
   // fsync by the descriptor that wrote, which hears of every failure since it was opened. After a
   // failure it is closed: what is not known to be durable must be written again by another one.
   [[nodiscard]] int sync();
+  // What was left out at the end of a sparse file is there from now on, to be read back. `stat`: of it. 0 or -errno.
+  [[nodiscard]] int lengthen(const HeldFile& open, ports::FileStat& stat);
   void let_go();  // closes it, unless it is in use or was written since the last sync; opened again when needed
   void remove();  // closes it, and unlinks it from staging
   [[nodiscard]] bool is_in_place() const { return in_place_; }
@@ -104,6 +110,7 @@ class StagedFile {
   const std::string name_;
   const uint32_t mode_;  // as it is made: as near to the final one as lets us write, for there are file systems without chmod
   const bool sparse_;
+  const uint64_t size_bytes_;  // size_unknown: not known
   std::mutex writing_;
   std::mutex mutex_;
   bool exists_;

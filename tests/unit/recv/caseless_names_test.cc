@@ -43,4 +43,16 @@ TEST_CASE("entries__a_root_that_ignores_case__one_of_two_files_fails_and_both_ar
   CHECK(second.error_number == (ignores_case ? session::errno_of_same_name : 0));
 }
 
+TEST_CASE("entries__the_first_name_of_a_file_fails_at_once__further_ones_do_not_become_links_of_what_stands_there") {
+  Place place(archive_options | session::option_hard_links);
+  place.root->opened()->ignores_case = true;
+  place.temporary.write("A", "x");  // what `a` is there
+  CHECK(place.decide_one(file("a", 1)).verdict == session::Verdict::send);
+  Entry first = file("A", 1), further = file("b", 1);
+  first.is_linked = further.is_linked = true;
+  further.linked_to = "A";
+  CHECK(place.decide_one(first).verdict == session::Verdict::failed);
+  CHECK(place.decide_one(further).verdict == session::Verdict::send);
+}
+
 }  // namespace ccixfer::recv::test

@@ -160,6 +160,31 @@ TEST_CASE("deletions__a_dry_run__tells_the_same_and_touches_nothing") {
   CHECK(test.is_there("gone/a"));
 }
 
+TEST_CASE("deletions__the_source_is_away__nothing_goes_until_it_is_back") {
+  Deleting test;
+  for (const char* path : {"kept", "old", "older"}) test.has(path);
+  test.listed(directory(""));
+  test.listed(file("kept", 3));
+  test.left("", true);
+  test.place.owner->link_dead.store(true);
+  const DeleteStep step = test.deletions.step(false);
+  CHECK(step.deleted.empty());
+  CHECK_FALSE(step.over);
+  CHECK(test.is_there("old"));
+  test.place.owner->link_dead.store(false);
+  CHECK(test.run() == Names{"old", "older"});
+}
+
+TEST_CASE("deletions__room_is_made_for_a_file__not_of_another_file_system_that_is_mounted_there") {
+  const bool is_mounted = GENERATE(true, false);
+  Deleting test;
+  test.has("data/precious");
+  if (is_mounted) test.place.files.mounted_inode = test.place.stat_of("data").st_ino;
+  test.place.owner->link_dead.store(true);  // what is decided is not asked again
+  CHECK(test.deletions.make_room("data") == (is_mounted ? -EBUSY : 0));
+  CHECK(test.is_there("data/precious") == is_mounted);
+}
+
 TEST_CASE("deletions__case_is_ignored__the_spelling_that_was_there_before_stays") {
   Deleting test;
   test.place.root->opened()->ignores_case = true;

@@ -375,6 +375,20 @@ TEST_CASE("entries__a_file_asked_for__its_task_says_all_that_was_listed") {
   CHECK(place.decide_one(directory("e")).size_bytes == 0);
 }
 
+TEST_CASE("entries__in_place__a_program_with_the_rights_of_its_owner_is_not_written_to_by_who_may_not_make_one") {
+  const auto [mode, setid, in_place] = GENERATE(
+      table<uint32_t, bool, bool>({{04755, false, false}, {02755, false, false}, {0755, false, true}, {04755, true, true}}));
+  Place place(archive_options | session::option_inplace);
+  place.policy.setid = setid;
+  place.temporary.write("f", "old");
+  REQUIRE(::chmod(place.temporary.path("f").c_str(), mode) == 0);
+  EntryDecider decider(*place.root->opened(), *place.directories, place.policy, "", place.owner, place.linked);
+  const DecidedEntries decided = decider.decide({file("f", 3)}, 0);
+  REQUIRE(decided.decisions.size() == 1);
+  REQUIRE(decided.decisions[0].task);
+  CHECK(decided.decisions[0].task->in_place == in_place);
+}
+
 TEST_CASE("entries__delivered_before_without_times__only_that_untouched_version_stays") {
   Watched place(session::option_recursive);
   place.deliver(place.decide_one(file("f", 3)).task, "abc");

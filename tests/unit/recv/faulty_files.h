@@ -61,6 +61,7 @@ class FaultyFiles final : public ports::FileSystem {
   std::vector<std::string> given;
   std::function<void()> writing;  // inside each write, by its thread
   size_t descriptors = 1024;
+  uint64_t mounted_inode = 0;  // what has it is of another file system
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override {
     return fault("open", name, [&] { return files_.open(directory, name, flags, permissions); });
@@ -77,10 +78,10 @@ class FaultyFiles final : public ports::FileSystem {
     return fault("pwrite", "", [&] { return files_.pwrite(fd, from.first(std::min(from.size(), write_max)), offset_bytes); });
   }
   int fstat(int fd, ports::FileStat& out) override {
-    return fault("fstat", "", [&] { return files_.fstat(fd, out); });
+    return fault("fstat", "", [&] { return seen(files_.fstat(fd, out), out); });
   }
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override {
-    return fault("stat_at", name, [&] { return files_.stat_at(directory, name, out, follow); });
+    return fault("stat_at", name, [&] { return seen(files_.stat_at(directory, name, out, follow), out); });
   }
   int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override {
     return fault("read_directory", "", [&] { return files_.read_directory_part(fd, from_start, entry); });
@@ -139,6 +140,9 @@ class FaultyFiles final : public ports::FileSystem {
   int drop_cached(int fd, uint64_t offset_bytes, uint64_t bytes) override {
     return fault("drop_cached", "", [&] { return files_.drop_cached(fd, offset_bytes, bytes); });
   }
+  int next_data(int fd, uint64_t from_bytes, uint64_t& begin_bytes, uint64_t& end_bytes) override {
+    return files_.next_data(fd, from_bytes, begin_bytes, end_bytes);
+  }
   int syncfs(int fd) override {
     return fault("syncfs", "", [&] { return 0 * fd; });  // tests make no power cut here: spare the machine its real disks
   }
@@ -165,6 +169,10 @@ class FaultyFiles final : public ports::FileSystem {
   }
 
  private:
+  int seen(int result, ports::FileStat& stat) const {
+    if (result >= 0 && stat.inode == mounted_inode) ++stat.device;
+    return result;
+  }
   void note(std::string what) {
     const std::lock_guard lock(mutex_);
     given.push_back(std::move(what));

@@ -28,12 +28,14 @@ struct Rig final : FileSteps {
   OpenedRoot root{disk, -1, ""};  // nothing is opened below it
   LinkedNames linked;
   std::vector<session::Holes> holes;
+  std::vector<uint64_t> wanted;  // although it was to become a further name
   FilesInWork files{session, *this, results, linked,
                     [this](const FileTask& task, bool resumed) { return std::make_shared<StagedFile>(root, task, resumed); }};
 
   void commit(CommitItem item) override { commits.push_back(std::move(item)); }
   void sync_soon(uint64_t index, uint64_t bytes) override { syncs.emplace_back(index, bytes); }
   void discard(const FileTaskRef& task, const std::shared_ptr<StagedFile>&) override { discards.push_back(task->index); }
+  void wanted_after_all(const FileTask& task) override { wanted.push_back(task.index); }
   void make_holes(const FileTaskRef&, const std::shared_ptr<StagedFile>&, const session::Holes& told) override {
     holes.push_back(told);
   }
@@ -206,6 +208,17 @@ TEST_CASE("files_in_work__commit_that_fails__the_outcome_says_whether_the_conten
   CHECK(full.syncs == std::vector<std::pair<uint64_t, uint64_t>>{{1, 0}});  // its pieces are kept for the next run
 }
 
+TEST_CASE("files_in_work__commit_whose_sync_failed_for_want_of_room__no_later_sync_makes_its_pieces_durable") {
+  const int error = GENERATE(ENOSPC, EDQUOT, EIO);
+  Rig rig;
+  FileInWork& file = rig.want(1, piece);
+  rig.write(file, 0);
+  CHECK(rig.files.on_end(whole(1)));
+  rig.files.on_committed(rig.take_commit(CommitOutcome::sync_failed, error));
+  CHECK(rig.syncs.empty());
+  CHECK_FALSE(file.pieces()->has_unsynced());
+}
+
 TEST_CASE("files_in_work__a_file_that_another_receiver_writes_to__fails_and_what_is_staged_stays") {
   Rig rig;
   FileInWork& file = rig.want(1, piece);
@@ -322,6 +335,7 @@ TEST_CASE("files_in_work__a_link_is_refused__the_name_gets_content_of_its_own_an
   CHECK(rig.results.tally().attributes_refused == 1);
   CHECK(rig.session.pieces == std::vector<std::pair<uint64_t, uint64_t>>{{2, session::Resend::whole}});
   CHECK_FALSE(rig.files.find(2)->leads());
+  CHECK(rig.wanted == std::vector<uint64_t>{2});  // and is counted as such
 }
 
 TEST_CASE("files_in_work__holes__count_as_durable_pieces_and_must_be_of_the_file") {

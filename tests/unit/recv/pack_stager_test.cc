@@ -77,6 +77,25 @@ TEST_CASE("pack_stager__files_that_wait__are_staged_and_go_to_the_committer") {
   CHECK(rig.inbox.held() == 0);
 }
 
+TEST_CASE("pack_stager__a_record_of_another_length_than_was_announced__is_damage_and_nothing_is_written") {
+  const uint64_t announced = GENERATE(1u, 4u);
+  Rig rig;
+  FileInWork& before = rig.files.add(1, 3);
+  FileInWork& file = rig.files.add(2, announced);
+  rig.files.add(3, size_unknown);
+  rig.receive({1, 2}, 2);
+  rig.rig.pool.reap();
+  CHECK(rig.staged.empty());
+  CHECK_FALSE(before.is_held());
+  CHECK(before.takes_content());
+  CHECK(file.takes_content());
+  CHECK(rig.session.puts.size() == 1);
+  CHECK(rig.inbox.held() == 0);
+  rig.receive({3}, 1);  // nobody could announce it
+  rig.rig.pool.reap();
+  CHECK(rig.staged == std::vector<uint64_t>{3});
+}
+
 TEST_CASE("pack_stager__damage__the_put_is_asked_for_and_the_files_wait_for_it") {
   for (const bool in_the_list : {false, true}) {
     Rig rig;

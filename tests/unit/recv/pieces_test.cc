@@ -276,6 +276,42 @@ TEST_CASE("staged_file__sync_fails__its_descriptor_is_used_no_more") {
   CHECK(place.temporary.read(place.name()) == "abc");
 }
 
+TEST_CASE("staged_file__sync_fails__what_the_page_cache_still_shows_of_it_is_dropped") {
+  Staged place;
+  const auto staged = place.file();
+  const HeldFileRef held = place.open(*staged);
+  REQUIRE(staged->write(*held, as_bytes("abc"), 0) == 0);
+  std::vector<std::string> calls;
+  bool fails = true;
+  place.files.hook = [&](std::string_view call, std::string_view) {
+    if (call == "fsync" || call == "drop_cached") calls.emplace_back(call);
+    return fails && call == "fsync" ? -ENOSPC : 0;
+  };
+  CHECK(staged->sync() == -ENOSPC);
+  CHECK(calls == std::vector<std::string>{"fsync", "drop_cached"});
+  calls.clear();
+  fails = false;
+  CHECK(staged->sync() == 0);
+  CHECK(calls == std::vector<std::string>{"fsync"});
+  place.files.hook = nullptr;
+}
+
+TEST_CASE("find_damaged__a_sparse_file__what_was_left_out_at_its_end_is_no_damage") {
+  Staged place(3 * piece);
+  place.task.sparse = true;
+  const auto staged = place.file();
+  const HeldFileRef held = place.open(*staged);
+  REQUIRE(staged->write(*held, some_data(10, 1), piece) == 0);
+  REQUIRE(staged->write(*held, std::vector<std::byte>(piece), 2 * piece) == 0);  // left out
+  REQUIRE(staged->sync() == 0);
+  CHECK(place.stat_of(place.name()).st_size == static_cast<off_t>(piece + 10));
+  Xxh3Blocks zeros;
+  zeros.update(std::vector<std::byte>(piece));
+  std::vector<uint64_t> damaged;
+  CHECK(find_damaged(*place.root->opened(), *place.owner, *staged, {{2, zeros.digest()}}, damaged) == 0);
+  CHECK(damaged.empty());
+}
+
 TEST_CASE("staged_file__cannot_be_opened_or_written__the_error") {
   Staged place;
   const auto staged = place.file();
