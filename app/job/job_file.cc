@@ -29,6 +29,7 @@ constexpr std::array refused_options{
     Refused{"serve", "a job is a transfer that ends"},
     Refused{"root", "a job is a transfer that ends"},
     Refused{"help", "see ccixfer-job(1)"},
+    Refused{"h", "see ccixfer-job(1)"},
 };
 // Their order among each other decides what they mean, and the keys of a table have none.
 constexpr std::array rule_options{"exclude", "include", "exclude-from", "include-from", "filter", "f"};

@@ -217,6 +217,10 @@ Result<PreparedJob> prepare_job(const JobCommand& command, const std::string& na
   PreparedJob prepared{std::move(*job), std::move(*parsed), "", history};
   prepared.lock_file = prepared.file.lock.empty()
                            ? fmt::format("{}jobs/{}.lock", history.substr(0, history.rfind('/') + 1), prepared.file.name)
+  // What only prints something is no error of a command line, and no run of a job.
+  if (transfer_of(*parsed) == nullptr)
+    return fail(ErrorKind::usage, fmt::format("the options make no transfer of the job: {}: give those of ccixfer {} alone",
+                                              printable(*file), job->is_push ? "send" : "recv"));
                            : prepared.file.lock;
   return prepared;
 }

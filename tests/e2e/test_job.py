@@ -159,6 +159,7 @@ def test_job__check__names_what_is_wrong_before_the_night():
         site.write("fine")
         site.write("rate", options='archive = true\nbwlimit = "800"\n')
         site.write("option", options="archives = true\n")
+        site.write("help", options="h = true\n")
         site.write("pair", options="compress-level = 3\nmax-delete = 5\n")
         site.write("gone", source="/nowhere/at/all")
         site.write("lock", extra='lock = "/nowhere/lock"')
@@ -173,6 +174,7 @@ def test_job__check__names_what_is_wrong_before_the_night():
         checked = site.run("job", "--check", str(site.jobs / "fine.toml"))
         check(checked.returncode == 0, f"{checked}")
         for name, code, words in (("rate", 1, "rate.toml:7: options.bwlimit"), ("option", 1, "option.toml:6: options.archives: bad command line: "),
+                                  ("help", 1, "help.toml:6: options.h: is not given here"),
                                   ("gone", 3, "/nowhere/at/all"), ("address", 1, "nowhere"), ("broken", 1, "broken.toml:"),
                                   ("lock", 1, "lock.toml: cannot write the lock file: /nowhere/lock"),
                                   ("log", 1, "log.toml:6: options.log-file"), ("failed", 1, "failed.toml:6: options.failed-list"),

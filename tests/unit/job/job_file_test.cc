@@ -117,6 +117,8 @@ TEST_CASE("job_file__mistakes__are_named_with_file_line_and_key") {
   told(both + "[options]\nlock = \"/x\"\n", "4: options.lock", "above the tables");
   told(both + "[options]\nstop-at = \"06:00\"\n", "4: options.stop-at", "[window]");
   told(both + "[options]\nserve = \"/x\"\n", "4: options.serve", "a transfer that ends");
+  told(both + "[options]\nhelp = true\n", "4: options.help", "ccixfer-job(1)");
+  told(both + "[options]\nh = true\n", "4: options.h", "ccixfer-job(1)");
   told(both + "[options]\nbwlimit = 1.5\n", "4: options.bwlimit", "no value of an option");
   told(both + "[options]\nexclude = [\"a\", 1.5]\n", "4: options.exclude", "is not a string");
   told(both + "[options]\nexclude = [\"a\"]\ninclude = [\"b\"]\n", "5: options.include", "order with exclude");
