@@ -28,7 +28,7 @@ using receipt::EntryType;
 
 struct Found {  // in the tree
   std::string path;
-  std::optional<EntryType> type;  // none: neither file, directory nor link
+  std::optional<EntryType> type;  // none: a device, a FIFO or a socket, of which no receipt speaks
   ports::FileStat stat;
   std::string target;
   std::string problem;  // it cannot be listed
@@ -82,6 +82,7 @@ class Tree {
     const size_t slash = found.path.rfind('/');
     if (session::is_reserved_name(std::string_view(found.path).substr(slash == std::string::npos ? 0 : slash + 1)))
       return std::nullopt;
+    if (record.kind == send::WalkRecord::Kind::warning) return found;
     if (record.kind != send::WalkRecord::Kind::entry) {
       found.problem = batch_.more(record);
       return found;
@@ -119,7 +120,7 @@ class Comparison {
 
   void missing(const Entry& entry) { add({entry.path, entry.size_bytes, "missing", {}}); }
   void extra(const Found& found) {
-    if (ignores_extra_ && found.problem.empty()) return;
+    if (found.problem.empty() && (ignores_extra_ || !found.type)) return;
     add({found.path, found.stat.size_bytes, found.problem.empty() ? "extra" : "unreadable", found.problem});
   }
   void both(const Entry& wanted, const Found& found) {

@@ -3,9 +3,12 @@ import base64
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
+import time
 
-from lab import BINARY, Lab, big_file, check, native, run, same_tree, small_tree
+from lab import BINARY, Lab, PATIENCE_S, big_file, check, native, run, same_tree, small_tree
 from test_security import Account, Pair, ends
 
 
@@ -163,3 +166,28 @@ def test_receipt__file_of_many_pieces_and_a_failed_one__the_rest_is_listed():
         check(set(entries_of(receipt)) == {b"large"}, f"{entries_of(receipt)}")
         check(entries_of(receipt)[b"large"]["sha256"] == run("sha256sum", source / "large").stdout.split()[0], "another digest")
         check(lines_of(receipt)[0]["status"] == "partial", f"{lines_of(receipt)[0]}")
+
+
+def test_receipt__specials_that_were_delivered__are_no_difference():
+    """A receipt lists files, directories and links: of other kinds it says nothing, and verify neither."""
+    with Lab("receipt-specials") as lab:
+        source = lab.directory / "tree"
+        (source / "d").mkdir(parents=True)
+        for name in ("f", "d/g", "was file"):
+            (source / name).write_text("x")
+        for name in ("fifo", "d/fifo"):
+            os.mkfifo(source / name)
+        bound = socket.socket(socket.AF_UNIX)
+        bound.bind(str(source / "socket"))
+        bound.close()
+        pair = Pair(lab, grants='write = ["x/"]\nsetid = true\ndevices = true')
+        receipt = lab.directory / "receipt"
+        ends(pair.send("-a", "--receipt", receipt, f"{source}/", pair.uri + "/x/"), 0)
+        tree = pair.root / "x"
+        check((tree / "fifo").is_fifo() and (tree / "d/fifo").is_fifo() and (tree / "socket").is_socket(), "they were not delivered")
+        code, said, words = verify(pair.bob, receipt, tree)
+        check((code, said) == (0, []), f"{code} {said} {words}")
+        (tree / "was file").unlink()
+        os.mkfifo(tree / "was file")
+        code, said, words = verify(pair.bob, receipt, tree)
+        check(code == 40 and said == ["altered was file (1 bytes): it was a file"], f"{code} {said} {words}")
