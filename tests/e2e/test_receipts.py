@@ -191,3 +191,25 @@ def test_receipt__specials_that_were_delivered__are_no_difference():
         os.mkfifo(tree / "was file")
         code, said, words = verify(pair.bob, receipt, tree)
         check(code == 40 and said == ["altered was file (1 bytes): it was a file"], f"{code} {said} {words}")
+
+
+def test_receipt__verify_with_json__each_event_is_one_of_the_schema():
+    with Lab("receipt-json") as lab:
+        source = lab.directory / "tree"
+        source.mkdir()
+        for name in ("altered", "missing", "same"):
+            (source / name).write_text("x")
+        pair = Pair(lab)
+        receipt = lab.directory / "receipt"
+        ends(pair.send("-a", "--receipt", receipt, f"{source}/", pair.uri + "/x/"), 0)
+        tree = pair.root / "x"
+        (tree / "altered").write_text("longer")
+        (tree / "missing").unlink()
+        (tree / "extra").write_text("x")
+        # The Lab checks that each event fits the schema.
+        process = lab.start(None, "verify", "verify", receipt, tree, env=pair.bob.env)
+        check(process.wait() == 40 and process.done()["status"] == "integrity", process.tail())
+        statuses = {event["path"]: event["status"] for event in process.events if event["event"] == "file"}
+        check(statuses == {name: name for name in ("altered", "missing", "extra")}, f"{statuses}")
+        (signed,) = [event for event in process.events if event["event"] == "signed"]
+        check(signed["id"] == pair.alice.id, f"{signed}")
