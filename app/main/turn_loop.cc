@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <utility>
 
 #include "core/base/check.h"
@@ -61,7 +62,17 @@ void TurnLoop::release_signals() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM}) sigaddset(&set, number);
+  // One that waits would end the process right here, before it has said how the command ended.
+  const timespec at_once{};
+  while (sigtimedwait(&set, nullptr, &at_once) > 0) {
+  }
   CHECK(sigprocmask(SIG_UNBLOCK, &set, nullptr) == 0);
+}
+
+bool TurnLoop::is_told_to_end() {
+  sigset_t pending;
+  sigemptyset(&pending);
+  return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
 }
 
 TurnLoop::~TurnLoop() = default;

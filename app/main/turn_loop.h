@@ -41,7 +41,10 @@ class TurnLoop {
   // Whom services tell that they are ready and so on; by itself there is nobody.
   void take_service_manager(host::ServiceManager manager) { service_manager_ = std::move(manager); }
   [[nodiscard]] host::ServiceManager& service_manager() { return service_manager_; }
-  void release_signals();  // at the end: whoever waits for our last output may be interrupted again
+  // At the end: whoever waits for our last output may be interrupted again. What came before ends nothing any more.
+  void release_signals();
+  // Of commands that do not run the loop, and look at this in their own: SIGINT or SIGTERM came, and waits. From any thread.
+  [[nodiscard]] static bool is_told_to_end();
 
  private:
   [[nodiscard]] bool wait(const LoopHandler& handler);

@@ -89,7 +89,7 @@ CommandEnd run_verify(const Process& process, const VerifyCommand& command) {
                                            printable(command.receipt), std::strerror(errno))},
             {}};
   }
-  receipt::Reader reader(in.get(), command.receipt);
+  receipt::Reader reader(in.get(), command.receipt, TurnLoop::is_told_to_end);
   const auto checked = reader.check();
   if (!checked) return {checked.error(), {}};
   if (auto judged = judge_signer(process, command, *checked); !judged) return {judged.error(), {}};

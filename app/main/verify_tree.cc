@@ -178,6 +178,7 @@ class Comparison {
     receipt::Subject subject;
     subject.directory = directory_;
     subject.below = verdict.path;
+    subject.stop = TurnLoop::is_told_to_end;
     Entry now;
     if (!receipt::describe(files_, subject, now)) return alter(verdict, "it went while it was looked at");
     if (!now.sha256) {
@@ -207,7 +208,7 @@ void Comparison::flush() {
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t at = next.fetch_add(1); at < waiting_.size(); at = next.fetch_add(1)) {
-      if (waiting_[at].wanted) read(waiting_[at]);
+      if (waiting_[at].wanted && !TurnLoop::is_told_to_end()) read(waiting_[at]);
     }
   };
   const auto to_read = static_cast<unsigned>(
@@ -217,6 +218,7 @@ void Comparison::flush() {
   for (unsigned i = 1; i < wanted; ++i) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
+  if (TurnLoop::is_told_to_end()) waiting_.clear();  // of files that were not read to their end nothing can be said
   for (const Verdict& verdict : waiting_) {
     if (verdict.wanted) bytes_read_ += verdict.bytes;
     if (verdict.status.empty()) {
@@ -257,7 +259,7 @@ CommandEnd verify_tree(const Process& process, const VerifyCommand& command, con
     if (auto begun = tree.begin(); !begun) return {begun.error(), {}};
     auto wanted = reader.next();
     auto found = tree.next();
-    while (wanted && (*wanted || found)) {
+    while (wanted && (*wanted || found) && !TurnLoop::is_told_to_end()) {
       const bool is_missing = *wanted && (!found || receipt::comes_before((*wanted)->path, found->path));
       const bool is_extra = !is_missing && (!*wanted || (*wanted)->path != found->path);
       if (is_missing) comparison.missing(**wanted);
@@ -269,6 +271,10 @@ CommandEnd verify_tree(const Process& process, const VerifyCommand& command, con
     comparison.flush();
     end.tally = comparison.tally();
     end.error = wanted ? comparison.end(directory) : wanted.error();
+    if (TurnLoop::is_told_to_end()) {
+      end.error = {ErrorKind::interrupted,
+                   fmt::format("interrupted: the rest was not compared: {}: run it again", printable(directory))};
+    }
   }
   files.close(fd);
   return end;

@@ -38,6 +38,7 @@ bool read_digest(ports::FileSystem& files, int fd, uint64_t size_bytes, const Su
     hash.update(Bytes(buffer).first(static_cast<size_t>(got)));
     at += static_cast<uint64_t>(got);
     if (subject.step) subject.step();
+    if (subject.stop && subject.stop()) return false;
   }
   out = hash.digest();
   return true;

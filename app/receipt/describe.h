@@ -19,6 +19,7 @@ struct Subject {
   std::function<int(bool is_directory)> open{};
   std::function<bool(const ports::FileStat&)> is_wanted{};  // whether it is still the file that was moved; empty: any
   std::function<void()> step{};                             // something was read
+  std::function<bool()> stop{};                             // asked between reads; true: there is no digest
 };
 
 // Fills all of `out` but its path. False: it is not there any more, or is something else.

@@ -14,6 +14,7 @@ tl::unexpected<Error> Reader::wrong(ErrorKind kind, std::string_view what) const
 Result<std::optional<Line>> Reader::read_line() {
   line_.clear();
   ++number_;
+  if (stop_ && stop_()) return wrong(ErrorKind::interrupted, "interrupted: the rest of the receipt was not read");
   for (int c = std::getc(in_); c != EOF; c = std::getc(in_)) {
     line_ += static_cast<char>(c);
     if (c == '\n') break;
@@ -90,22 +91,25 @@ Result<Checked> Reader::check() {
 }
 
 Result<std::optional<Entry>> Reader::next() {
-  const auto changed = [this] { return wrong(ErrorKind::integrity, "the receipt was changed while it was read"); };
+  const auto changed = [this](const auto& line) {
+    if (!line && line.error().kind == ErrorKind::interrupted) return tl::unexpected<Error>(line.error());
+    return wrong(ErrorKind::integrity, "the receipt was changed while it was read");
+  };
   if (!started_) {
     auto first = read_first();
-    if (!first) return changed();
+    if (!first) return changed(first);
     again_.update(as_bytes(line_));
     started_ = true;
   }
   auto line = read_line();
-  if (!line || !*line) return changed();
+  if (!line || !*line) return changed(line);
   if (const auto* entry = std::get_if<Entry>(&**line)) {
     again_.update(as_bytes(line_));
     return std::optional<Entry>(*entry);
   }
-  if (!std::holds_alternative<End>(**line)) return changed();
+  if (!std::holds_alternative<End>(**line)) return changed(line);
   again_.update(as_bytes(line_));
-  if (!sum_ || again_.digest() != *sum_) return changed();
+  if (!sum_ || again_.digest() != *sum_) return changed(line);
   return std::optional<Entry>();
 }
 

@@ -1,10 +1,11 @@
 // A receipt as it is read: its lines in order, and whether they are what was signed. First check() all of it, then read the entries
 // with next(), so that nothing is done with what nobody signed.
 // Errors: usage: it is no receipt. integrity: it is torn, or its lines contradict one another. authentication: the signature is not
-// of these lines. protocol: a later version. file_io: it cannot be read. One line each, which names the file. Memory: one line.
-// Thread: one at a time.
+// of these lines. protocol: a later version. file_io: it cannot be read. interrupted: `stop` said so. One line each, which names
+// the file. Memory: one line. Thread: one at a time.
 #pragma once
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,8 +23,9 @@ struct Checked {
 
 class Reader {
  public:
-  // `in`: of the caller, from its beginning, and can be sought. `name` is for words.
-  Reader(std::FILE* in, std::string name) : in_(in), name_(std::move(name)) {}
+  // `in`: of the caller, from its beginning, and can be sought. `name` is for words. `stop`: asked before each line; empty: never.
+  Reader(std::FILE* in, std::string name, std::function<bool()> stop = {})
+      : in_(in), name_(std::move(name)), stop_(std::move(stop)) {}
   [[nodiscard]] Result<Checked> check();
   // After check(): the next entry; nothing: the last one was given. Each call may find that the file changed meanwhile: integrity.
   [[nodiscard]] Result<std::optional<Entry>> next();
@@ -35,6 +37,7 @@ class Reader {
 
   std::FILE* const in_;
   const std::string name_;
+  const std::function<bool()> stop_;
   std::string line_;  // the last one, with its line feed
   uint64_t number_ = 0;
   bool started_ = false;                    // next() was called

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "app/report/json_line.h"
@@ -22,13 +21,6 @@ std::string place_of(const ScenarioFault& fault) {
   return fault.link.empty() ? fault.node : fault.node + " on " + fault.link;
 }
 
-// A TurnLoop takes signals while it runs, and here it does not: they stay pending.
-bool interrupted() {
-  sigset_t pending;
-  sigemptyset(&pending);
-  return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
-}
-
 // What happened in one world, as it happens. Everything it prints depends on the scenario and the seed alone.
 class Printer {
  public:
@@ -37,7 +29,7 @@ class Printer {
   WorldNews news(uint64_t seed) {
     WorldNews news;
     news.on_fault = [this, seed](Duration at, const ScenarioFault& fault, bool over) { say_fault(seed, at, fault, over); };
-    news.stop = interrupted;
+    news.stop = program::TurnLoop::is_told_to_end;
     news.on_end = [this](Duration at, const TransferOutcome& outcome) { say_end(at, outcome); };
     if (command_.trace) {
       news.on_trace = [this](std::string_view line) {
@@ -143,7 +135,7 @@ program::CommandEnd run_sim(const program::Process& process, const program::SimC
   for (uint64_t i = 0; i < command.seeds; ++i) {
     const WorldNews news = printer.news(first + i);
     const WorldOutcome outcome = simulate(*scenario, first + i, news, command.common.verbose);
-    if (interrupted()) {
+    if (program::TurnLoop::is_told_to_end()) {
       end.error = {ErrorKind::interrupted, fmt::format("interrupted: seed {}: run it again", first + i)};
       break;
     }

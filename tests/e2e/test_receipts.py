@@ -213,3 +213,38 @@ def test_receipt__verify_with_json__each_event_is_one_of_the_schema():
         check(statuses == {name: name for name in ("altered", "missing", "extra")}, f"{statuses}")
         (signed,) = [event for event in process.events if event["event"] == "signed"]
         check(signed["id"] == pair.alice.id, f"{signed}")
+
+
+def test_receipt__verify_is_told_to_end__it_does_and_says_so():
+    """Of a file that nobody reads to its end in the time of a test."""
+    with Lab("receipt-signal") as lab:
+        tree = lab.directory / "tree"
+        tree.mkdir()
+        with open(tree / "f", "wb") as file:
+            file.truncate(1 << 40)
+        stat = (tree / "f").stat()
+        lines = [{"receipt": 1, "side": "source", "transfer": "00" * 16, "peer": "tcp://127.0.0.1:1", "path": "x", "directory": str(tree), "archive": True,
+                  "time": 1, "status": "ok"},
+                 {"type": "file", "path": "f", "size": 1 << 40, "mtime": stat.st_mtime_ns // 10**9, "mtime_ns": stat.st_mtime_ns % 10**9, "mode": "0644",
+                  "sha256": "00" * 32},
+                 {"end": True, "files": 1, "directories": 0, "links": 0, "bytes": 1 << 40}, {"signature": None}]
+        receipt = lab.file("receipt", "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = lab.start(None, "verify", "verify", "--insecure", receipt)
+            until_it_reads(process, tree / "f")
+            process.kill(number)
+            check(process.wait(30) == 20 and process.done()["status"] == "interrupted", process.tail())
+            check(not [event for event in process.events if event["event"] == "file"], f"of a file that was not read: {process.events}")
+
+
+def until_it_reads(process, file):
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        check(time.monotonic() < deadline and process.process.poll() is None, f"it does not read: {process.tail()}")
+        for number in os.listdir(f"/proc/{process.process.pid}/fd"):
+            try:
+                if os.readlink(f"/proc/{process.process.pid}/fd/{number}") == str(file):
+                    return
+            except FileNotFoundError:
+                pass   # it was closed meanwhile
+        time.sleep(0.02)

@@ -2,7 +2,9 @@
 #include "app/main/security.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "tests/unit/main/running.h"
@@ -133,6 +135,25 @@ TEST_CASE("security__an_identity_and_peers__come_from_the_account_and_the_config
   CHECK(security->peers().all().size() == 1);
   account.home.write("config/ccixfer/known_peers", "nonsense\n");
   CHECK(make_security(config, places, policy::WithoutIdentity::refuse).error().kind == ErrorKind::usage);
+}
+
+// Signals are blocked for the loop, which does not run while somebody is asked.
+TEST_CASE("asking__a_signal_that_ends_the_program__ends_the_question") {
+  int from[2], to[2];
+  REQUIRE((pipe2(from, O_CLOEXEC) == 0 && pipe2(to, O_CLOEXEC) == 0));
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::signal(SIGTERM, SIG_DFL);
+    const TurnLoop loop;
+    raise(SIGTERM);
+    alarm(30);  // a question without an end ends by another signal
+    _exit(says_yes(from[0], to[1], "Well? ") ? 1 : 0);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  for (const int fd : {from[0], from[1], to[0], to[1]}) close(fd);
 }
 
 TEST_CASE("asking__only_yes_is_yes") {

@@ -151,6 +151,22 @@ TEST_CASE("turn_loop__signals_that_were_released__end_the_process_as_in_any_othe
   }
 }
 
+// It came in the last moments, when nobody took signals any more: what was done is done, and is said.
+TEST_CASE("turn_loop__a_signal_that_waits_when_they_are_released__ends_nothing") {
+  const int code = ended([] {
+    TurnLoop loop;
+    if (TurnLoop::is_told_to_end()) return 2;
+    raise(SIGUSR1);
+    if (TurnLoop::is_told_to_end()) return 3;  // which ends nothing
+    raise(SIGTERM);
+    if (!TurnLoop::is_told_to_end()) return 4;
+    raise(SIGINT);
+    loop.release_signals();
+    return TurnLoop::is_told_to_end() ? 5 : 0;
+  });
+  CHECK(code == 0);
+}
+
 TEST_CASE("turn_loop__while_it_spins__signals_are_taken_all_the_same") {
   const int code = ended([] {
     TurnLoop loop;

@@ -205,6 +205,29 @@ TEST_CASE("receipt__changed_torn_or_forged__said_so") {
   CHECK(outcome(written({}, std::nullopt)) == ErrorKind::ok);
 }
 
+TEST_CASE("receipt__told_to_stop_between_two_lines__is_interrupted_and_nothing_else") {
+  const Text in(written({file("a"), file("b")}, std::nullopt));
+  const auto lines_read = [&](size_t lines_max) {
+    size_t lines = 0;
+    Reader reader(in.file, "receipt", [&] { return lines++ == lines_max; });
+    const auto checked = reader.check();
+    if (!checked) {
+      CHECK(checked.error().kind == ErrorKind::interrupted);
+      return std::string("checked");
+    }
+    for (;;) {
+      const auto entry = reader.next();
+      if (entry && !*entry) return std::string("all");
+      if (entry) continue;
+      CHECK(entry.error().kind == ErrorKind::interrupted);
+      return std::string("given");
+    }
+  };
+  for (size_t at = 0; at < 5; ++at) CHECK(lines_read(at) == "checked");  // head, two entries, end and signature
+  for (size_t at = 5; at < 9; ++at) CHECK(lines_read(at) == "given");    // the same without the signature
+  CHECK(lines_read(9) == "all");
+}
+
 TEST_CASE("describe__file_directory_and_link__as_they_stand") {
   Disk disk;
   disk.files.put("/tree/d/f", "abc", 0640, ports::FileTime{9, 1});
@@ -245,6 +268,9 @@ TEST_CASE("describe__file_changes_while_it_is_read_or_is_another__no_digest") {
   }
   SECTION("it is another version") {
     subject.is_wanted = [](const ports::FileStat&) { return false; };
+  }
+  SECTION("whoever asks for it is told to end") {
+    subject.stop = [] { return true; };
   }
   SECTION("it cannot be read") {
     disk.files.set_hook([](std::string_view call, std::string_view) { return call == "pread" ? -EIO : 0; });
