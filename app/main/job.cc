@@ -178,6 +178,12 @@ sigset_t supervised_signals() {
   return set;
 }
 
+void pass_on(pid_t child, int signal) {
+  sigval value{};
+  value.sival_int = passed_on_mark;
+  if (::sigqueue(child, signal, value) != 0) ::kill(child, signal);  // too many signals wait, as the limits of the account have it
+}
+
 // Until the child has ended: its wait status.
 int wait_for(pid_t child, const sigset_t& signals) {
   for (;;) {
@@ -187,8 +193,9 @@ int wait_for(pid_t child, const sigset_t& signals) {
     siginfo_t info{};
     const int signal = ::sigwaitinfo(&signals, &info);
     if (signal <= 0 || signal == SIGCHLD) continue;
-    // What the terminal sends, the child has got itself; it ends at once at a second one.
-    if (info.si_code != SI_KERNEL) ::kill(child, signal);
+    // What the terminal sends, the child has got itself; it ends at once at a second one. Of others nobody knows whether it has:
+    // the child can tell what we pass on from what came by itself.
+    if (info.si_code != SI_KERNEL) pass_on(child, signal);
   }
 }
 
@@ -210,6 +217,10 @@ Result<PreparedJob> prepare_job(const JobCommand& command, const std::string& na
     return fail(ErrorKind::usage, fmt::format("bad name of a job: {}: name the file LETTERS-AND-DIGITS.toml", printable(*file)));
   auto parsed = parse(job::command_line(*job), command.common);
   if (!parsed) return tl::unexpected(blame(*job, command.common, parsed.error()));
+  // What only prints something is no error of a command line, and no run of a job.
+  if (transfer_of(*parsed) == nullptr)
+    return fail(ErrorKind::usage, fmt::format("the options make no transfer of the job: {}: give those of ccixfer {} alone",
+                                              printable(*file), job->is_push ? "send" : "recv"));
   const std::string history = job_history_file();
   if (history.empty())
     return fail(ErrorKind::usage,
@@ -217,10 +228,6 @@ Result<PreparedJob> prepare_job(const JobCommand& command, const std::string& na
   PreparedJob prepared{std::move(*job), std::move(*parsed), "", history};
   prepared.lock_file = prepared.file.lock.empty()
                            ? fmt::format("{}jobs/{}.lock", history.substr(0, history.rfind('/') + 1), prepared.file.name)
-  // What only prints something is no error of a command line, and no run of a job.
-  if (transfer_of(*parsed) == nullptr)
-    return fail(ErrorKind::usage, fmt::format("the options make no transfer of the job: {}: give those of ccixfer {} alone",
-                                              printable(*file), job->is_push ? "send" : "recv"));
                            : prepared.file.lock;
   return prepared;
 }

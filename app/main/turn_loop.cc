@@ -116,6 +116,11 @@ void TurnLoop::take_signals(LoopHandler& handler) {
   while (read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
     const bool ends = number != SIGUSR1 && number != SIGHUP;
+    const bool is_passed_on = info.ssi_code == SI_QUEUE && info.ssi_int == passed_on_mark;
+    Came& came = came_[number];
+    const unsigned before = std::max(came.passed_on, came.directly);
+    ++(is_passed_on ? came.passed_on : came.directly);
+    if (std::max(came.passed_on, came.directly) == before) continue;  // the other half of one that was taken
     if (ends && interrupted_) {
       if (at_abrupt_end_) at_abrupt_end_();
       _exit(exit_code(ErrorKind::interrupted));

@@ -1,11 +1,13 @@
 // The one loop of a process: waits in its waker (core/host/waker.h), which the networks of its endpoints share, until one of them
 // has something to do, a descriptor is readable, a signal came or a deadline passed; reads the clock once, and turns its handler.
 // Signals SIGINT, SIGTERM and SIGUSR1 arrive as turns (signalfd); SIGPIPE is ignored. A second SIGINT or SIGTERM ends the process
-// at once with the exit code of an interruption. The service manager, if there is one, gets a sign of life after a turn: a handler
-// that does not come back from its turn gives none. One object a process, made before any thread is (threads inherit the signal
-// mask).
+// at once with the exit code of an interruption. Of a job's transfer (job.h) one that its parent passes on and the same one that
+// came by itself, in whatever order, are one: whoever signals a group of processes or a whole service signals both. The service
+// manager, if there is one, gets a sign of life after a turn: a handler that does not come back from its turn gives none. One
+// object a process, made before any thread is (threads inherit the signal mask).
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -15,6 +17,8 @@
 #include "core/host/waker.h"
 
 namespace ccixfer::program {
+
+inline constexpr int passed_on_mark = 0x63636a6f;  // sigqueue(3)'s value of a signal that a job's parent passes on
 
 class LoopHandler {
  public:
@@ -50,6 +54,11 @@ class TurnLoop {
   [[nodiscard]] bool wait(const LoopHandler& handler);
   [[nodiscard]] bool take_ready();
   void take_signals(LoopHandler& handler);
+  // How often each signal came, as its parent passed it on and by itself.
+  struct Came {
+    unsigned passed_on = 0, directly = 0;
+  };
+  std::map<int, Came> came_;
   std::function<void()> at_abrupt_end_;
   bool interrupted_ = false;
   host::ServiceManager service_manager_;

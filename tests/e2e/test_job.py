@@ -137,6 +137,22 @@ def test_job__stopped__its_transfer_is_told_and_ends_resumable():
         check(site.outcomes() == [("nightly", "interrupted", 20)], f"{site.outcomes()}")
 
 
+def test_job__a_signal_to_all_its_processes__is_one_signal():
+    """As a service manager, timeout(1) and a session's end send it: the transfer ends in order, and who is to be told is told."""
+    with Lab("job-group") as lab:
+        site = Site(lab)
+        big_file(site.source / "f", 24 << 20)
+        told = lab.directory / "told"
+        site.write("nightly", extra=f'on_complete = "cat >> {told}"', options='bwlimit = "1MB/s"\n')
+        for number in (signal.SIGTERM, signal.SIGINT) * 3:   # whichever of the two processes is the quicker one
+            job = lab.start(None, "job", "job", "nightly", env=site.env, prefix=("setsid",))
+            job.wait_event("session")
+            os.killpg(job.process.pid, number)
+            check(job.wait() == 20 and job.done().get("status") == "interrupted", job.tail())
+        check(site.outcomes() == [("nightly", "interrupted", 20)] * 6, f"{site.outcomes()}")
+        check(told.read_text().count('"status":"interrupted"') == 6, told.read_text())
+
+
 def test_job__window__closed_nothing_begins_and_open_it_does():
     with Lab("job-window") as lab:
         site = Site(lab)

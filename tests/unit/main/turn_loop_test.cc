@@ -167,6 +167,45 @@ TEST_CASE("turn_loop__a_signal_that_waits_when_they_are_released__ends_nothing")
   CHECK(code == 0);
 }
 
+// Whoever signals a whole group of processes, or a whole service, signals a job's two.
+TEST_CASE("turn_loop__a_signal_that_the_parent_passes_on_too__counts_once") {
+  const auto pass_on = [](int number) {
+    sigval value{};
+    value.sival_int = passed_on_mark;
+    sigqueue(getpid(), number, value);
+  };
+  const auto outcome = [&](const std::string& steps) {  // d: directly, p: passed on, i: another one, directly
+    return ended([&] {
+      TurnLoop loop;
+      int seen = 0;
+      for (int run = 0; run < 2; ++run) {  // the second of the two may come when the next loop runs
+        Counting user;
+        user.turns = static_cast<int>(steps.size());
+        user.at_turn = [&] {
+          const char step = steps[static_cast<size_t>(user.seen)];
+          if (step == '|' && run == 0) user.turns = user.seen;
+          if (user.seen < static_cast<int>(steps.find('|')) && run == 1) return;
+          if (step == 'd') raise(SIGTERM);
+          if (step == 'p') pass_on(SIGTERM);
+          if (step == 'i') raise(SIGINT);
+        };
+        loop.run(user);
+        seen += static_cast<int>(user.signals.size());
+        if (steps.find('|') == std::string::npos) break;
+      }
+      return seen;
+    });
+  };
+  for (const char* once : {"d.", "p.", "dp.", "pd.", "dp|.", "d|p.", "p|d.", "d.|.p."}) {
+    INFO(once);
+    CHECK(outcome(once) == 1);
+  }
+  for (const char* twice : {"dd.", "pp.", "dpd.", "pdp.", "dpp.", "di.", "pi.", "dpi."}) {
+    INFO(twice);
+    CHECK(outcome(twice) == 20);
+  }
+}
+
 TEST_CASE("turn_loop__while_it_spins__signals_are_taken_all_the_same") {
   const int code = ended([] {
     TurnLoop loop;
