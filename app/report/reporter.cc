@@ -89,8 +89,9 @@ struct Reporter::Impl {
       static_cast<void>(write_all(options.text_fd, line + "\n"));
     }
   }
+  // A peer's words, and names of files, are no lines of their own there and move no cursor of whoever looks at it.
   void to_log(LogLevel level, std::string_view line) {
-    if (log) log->write(level, line);
+    if (log) log->write(level, printable(line));
   }
 };
 
@@ -219,12 +220,12 @@ void Reporter::waiting(std::string_view transfer, uint32_t before) {
 }
 
 void Reporter::warn(std::string_view line) {
-  impl_->to_log(LogLevel::warning, printable(line));
+  impl_->to_log(LogLevel::warning, line);
   if (!impl_->options.quiet) impl_->put_text("ccixfer: " + printable(line), LogLevel::warning);
 }
 
 void Reporter::info(std::string_view line) {
-  impl_->to_log(LogLevel::info, printable(line));
+  impl_->to_log(LogLevel::info, line);
   if (!impl_->options.quiet) impl_->put_text(printable(line));
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <filesystem>
@@ -162,6 +163,36 @@ TEST_CASE("reporter__log_file__what_happened_whatever_is_shown") {
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::usage);
   CHECK(refused.error().message.find("No such file or directory: give --log-file a writable place") != std::string::npos);
+}
+
+// What a peer says would else write lines of its own, or move the cursor of whoever looks at the log.
+TEST_CASE("reporter__log_file__words_of_others_are_one_line_without_control_characters") {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / ("reporter-" + std::to_string(getpid()) + ".log");
+  const std::string words = "a\nb\x1b[2J", escaped = "a%0Ab%1B[2J";
+  ReporterOptions options = quiet();
+  options.log_file = path;
+  {
+    Desk desk(options);
+    log(LogLevel::warning, "{}", words);
+    desk.reporter->ready({words});
+    desk.reporter->session({"ab", words, {{words, words, words, 0, 0}}});
+    desk.reporter->file({words, 4, "ok", words, ""});
+    desk.reporter->retry(words);
+    desk.reporter->warn(words);
+    desk.reporter->info(words);
+    Ended ended;
+    ended.kind = ErrorKind::network;
+    ended.peer = ended.path = ended.reason = words;
+    desk.reporter->ended(ended);
+    desk.reporter->error({ErrorKind::network, words});
+  }
+  const std::string said = content_of(path);
+  std::filesystem::remove(path);
+  INFO(said);
+  CHECK(std::count(said.begin(), said.end(), '\n') == 9);
+  CHECK(said.find('\x1b') == std::string::npos);
+  CHECK(said.find("warning " + escaped + "\n") != std::string::npos);
+  CHECK(said.find("info ready at " + escaped + "\n") != std::string::npos);
 }
 
 TEST_CASE("reporter__progress__once_a_while_with_what_can_be_told") {
