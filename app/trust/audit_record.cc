@@ -104,7 +104,7 @@ JournalFields audit_fields(const AuditRecord& record, int64_t wall_ms) {
   const Json json = members(record, wall_ms);
   for (const auto& [key, value] : json.items()) {
     std::string name = "CCIXFER_";
-    for (const char c : key) name += static_cast<char>(c - 'a' + 'A');
+    for (const char c : key) name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     fields.emplace_back(std::move(name), value.is_string() ? value.get<std::string>() : value.dump());
   }
   return fields;

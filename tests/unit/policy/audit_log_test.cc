@@ -272,6 +272,19 @@ TEST_CASE("journal__a_record__arrives_with_its_fields") {
   contains(journal.taken(), "lab from 192.0.2.7:4000: push of incoming/run42: 3 files, 12345 bytes, done\n");
 }
 
+// journald drops fields of other names.
+TEST_CASE("journal__names_of_fields__are_capitals_digits_and_underscores") {
+  AuditRecord record = refusal_of("no");
+  record.left_out = 3;
+  bool has_left_out = false;
+  for (const auto& [name, value] : audit_fields(record, at_ms)) {
+    INFO(name);
+    CHECK(name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos);
+    has_left_out = has_left_out || (name == "CCIXFER_LEFT_OUT" && value == "3");
+  }
+  CHECK(has_left_out);
+}
+
 TEST_CASE("journal__standard_error__is_it_by_device_and_inode_only") {
   const TempDir directory;
   struct stat stat {};
