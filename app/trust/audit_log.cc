@@ -74,7 +74,7 @@ std::optional<std::string> AuditLog::write(AuditRecord record) {
     if (std::exchange(leaving_out_said_, true)) return std::nullopt;
     return "many are refused: the audit log leaves some out, and says how many";
   }
-  record.left_out = std::exchange(left_out_, 0);
+  record.left_out = left_out_;
   std::string where;
   int problem = 0;
   if (targets_.journal) {
@@ -92,6 +92,7 @@ std::optional<std::string> AuditLog::write(AuditRecord record) {
     return fmt::format("WARNING: cannot write the audit log: {}: {}: transfers go on and their lines are lost: make it writable",
                        where, std::strerror(problem));
   }
+  left_out_ = 0;  // not with a line that is lost
   if (lost_ == 0) return std::nullopt;
   return fmt::format("the audit log is written again: {} lines are lost", std::exchange(lost_, 0));
 }

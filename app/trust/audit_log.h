@@ -57,7 +57,7 @@ class AuditLog {
   bool torn_ = false;  // the last line in the file has no end
   uint64_t lost_ = 0;  // records since one last went well
   RefusalAllowance refusals_;
-  uint64_t left_out_ = 0;  // refusals since the last line
+  uint64_t left_out_ = 0;  // refusals since the last line that was written
   bool leaving_out_said_ = false;
 };
 

@@ -148,6 +148,22 @@ TEST_CASE("audit__a_flood_of_refusals__has_a_bounded_number_of_lines_and_says_ho
   CHECK(lines_in(file) == static_cast<size_t>(refusals_at_once_max) + 104);
 }
 
+// The next line that is written has their number, and not one that is lost.
+TEST_CASE("audit__a_line_that_is_lost__does_not_take_the_number_of_refusals_with_it") {
+  const TempDir directory;
+  const std::string file = directory.path() + "/audit";
+  AuditLog log = log_to(file);
+  for (int i = 0; i < refusals_at_once_max + 7; ++i) static_cast<void>(log.write(refusal_of("no")));
+  {
+    const ShortFiles full(1);
+    CHECK(log.write(push()));
+  }
+  CHECK(log.write(push()));  // one was lost
+  CHECK(content_of(file).ends_with("\"left_out\":7}\n"));
+  CHECK_FALSE(log.write(push()));
+  CHECK(content_of(file).ends_with(audit_line(push(), at_ms)));
+}
+
 TEST_CASE("audit__names_of_peers__cannot_make_lines_or_move_a_cursor") {
   AuditRecord record = push();
   record.path = "a\n{\"event\":\"session\"}\x1b[2J\x7f\xc2\x85";
