@@ -164,7 +164,24 @@ Result<int64_t> History::insert(const JobRun& run) {
   return id;
 }
 
+// All of it or nothing: a row of a run that was noted as killed, and of the next one nothing, would never be put right.
+Result<int64_t> History::in_transaction(const std::function<Result<int64_t>()>& action) {
+  if (const int code = run_sql(database_.get(), "BEGIN IMMEDIATE"); code != SQLITE_OK) return tl::unexpected(error(code, "write"));
+  Result<int64_t> done = action();
+  if (done) {
+    const int code = run_sql(database_.get(), "COMMIT");
+    if (code == SQLITE_OK) return done;
+    done = tl::unexpected(error(code, "write"));
+  }
+  static_cast<void>(run_sql(database_.get(), "ROLLBACK"));
+  return done;
+}
+
 Result<int64_t> History::begin(const JobRun& run) {
+  return in_transaction([&] { return insert_begun(run); });
+}
+
+Result<int64_t> History::insert_begun(const JobRun& run) {
   Query killed(database_.get(), "UPDATE run SET status = ? WHERE job = ? AND status = ?");
   const int code = killed.bind(std::string(report::run_killed)).bind(run.job).bind(std::string(report::run_under_way)).step();
   if (code != SQLITE_DONE) return tl::unexpected(error(code, "write"));
@@ -174,7 +191,7 @@ Result<int64_t> History::begin(const JobRun& run) {
 }
 
 Result<void> History::note(const JobRun& run) {
-  if (auto row = insert(run); !row) return tl::unexpected(row.error());
+  if (auto row = in_transaction([&] { return insert(run); }); !row) return tl::unexpected(row.error());
   return {};
 }
 

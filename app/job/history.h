@@ -43,6 +43,8 @@ class History {
   History(session::Database database, std::string file) : database_(std::move(database)), file_(std::move(file)) {}
   [[nodiscard]] Result<void> prepare_to_write();
   [[nodiscard]] Result<int64_t> insert(const report::JobRun& run);
+  [[nodiscard]] Result<int64_t> insert_begun(const report::JobRun& run);
+  [[nodiscard]] Result<int64_t> in_transaction(const std::function<Result<int64_t>()>& action);
   [[nodiscard]] Result<void> check_kind() const;
   [[nodiscard]] Error error(int code, const char* doing) const;
   session::Database database_;

@@ -101,6 +101,37 @@ TEST_CASE("history__run_that_did_not_end__is_killed_when_the_next_of_that_job_be
   CHECK(all(place.file(), "nobody").empty());
 }
 
+// A transaction: what cannot be done to its end is not begun.
+TEST_CASE("history__a_run_that_cannot_be_noted__leaves_the_others_as_they_were") {
+  const Place place;
+  auto history = History::open(place.file());
+  REQUIRE(history);
+  REQUIRE(history->begin(run_of("nightly", 1)));
+  const auto run_sql = [&](const char* sql) {
+    sqlite3* raw = nullptr;
+    REQUIRE(sqlite3_open(place.file().c_str(), &raw) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(raw, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(raw);
+  };
+  run_sql("CREATE TRIGGER no_row BEFORE INSERT ON run BEGIN SELECT RAISE(ABORT, 'no row'); END");
+  const auto refused = history->begin(run_of("nightly", 2));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::file_io);
+  CHECK(refused.error().message.find("no row") != std::string::npos);
+  REQUIRE(all(place.file()).size() == 1);
+  CHECK(all(place.file()).front().status == report::run_under_way);
+  run_sql("DROP TRIGGER no_row; CREATE TRIGGER not_shorter BEFORE DELETE ON run BEGIN SELECT RAISE(ABORT, 'not shorter'); END");
+  run_sql("INSERT INTO run SELECT 20000, job, destination, 2, 2, 0, 'ok', '', 0, 0, 0, 0, 0 FROM run");  // the first has to go
+  CHECK_FALSE(history->note(run_of("nightly", 3)));
+  CHECK(all(place.file()).size() == 2);
+  run_sql("DROP TRIGGER not_shorter");
+  REQUIRE(history->begin(run_of("nightly", 4)));  // nothing of it is left over
+  const auto runs = all(place.file());
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].began_s == 2);
+  CHECK(runs[1].began_s == 4);
+}
+
 TEST_CASE("history__more_runs_than_are_kept__the_oldest_go") {
   const Place place;
   auto history = History::open(place.file());
