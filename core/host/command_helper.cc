@@ -30,7 +30,8 @@ void close_from(unsigned first) {
 
 [[noreturn]] void become_command(const char* command, int input) {
   ::setpgid(0, 0);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) ::signal(number, SIG_DFL);
+  // What the helper ignores, and what the program that started it does: ignored signals stay so in whatever is run.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGXFSZ, SIGCHLD}) ::signal(number, SIG_DFL);
   ::dup2(input, STDIN_FILENO);
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   close_from(STDERR_FILENO + 1);

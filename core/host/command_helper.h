@@ -1,7 +1,7 @@
 // Runs a command of the user (sh -c) again and again, for a process that will not be allowed to start programs by then: a helper
 // process is forked early, gets the text for the command's standard input by a socket, runs the commands one after the other, and
 // says how each ended. What the commands print goes to standard error. The helper ignores SIGINT, SIGTERM and SIGHUP and ends by
-// itself when the object, or its process, is gone and what was asked for is run; the commands do not ignore them. A command that
+// itself when the object, or its process, is gone and what was asked for is run; the commands ignore no signal. A command that
 // runs longer than command_time_max is killed with all that it started. Bounds: waiting_max texts of text_bytes_max; more are
 // refused. Thread: one at a time. start() before the process has threads.
 #pragma once

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -58,6 +59,20 @@ TEST_CASE("command_helper__command_reads_nothing__a_long_text_does_not_stop_it")
   REQUIRE(helper->run(std::string(CommandHelper::text_bytes_max, 'x')));
   CHECK(wait_for(*helper, 1) == std::vector<int>{0});
   CHECK_FALSE(helper->run(std::string(CommandHelper::text_bytes_max + 1, 'x')));
+}
+
+// The program that starts it ignores signals that its commands are to have: the loop SIGPIPE and SIGXFSZ, the helper the others.
+TEST_CASE("command_helper__signals_that_are_ignored_here__are_not_by_the_commands") {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGXFSZ}) {
+    INFO(number);
+    auto* const before = std::signal(number, SIG_IGN);
+    auto helper = CommandHelper::start("kill -" + std::to_string(number) + " $$").value();
+    std::signal(number, before);
+    REQUIRE(helper->run("x"));
+    const std::vector<int> statuses = wait_for(*helper, 1);
+    REQUIRE(statuses.size() == 1);
+    CHECK((WIFSIGNALED(statuses[0]) && WTERMSIG(statuses[0]) == number));
+  }
 }
 
 TEST_CASE("command_helper__object_has_gone__what_was_asked_for_is_run") {
