@@ -12,11 +12,14 @@
 namespace ccixfer::program {
 namespace {
 
-// The one line of a file, which is as secret as a password.
+// The one line of a file, which is as secret as a password. No more is read than a ticket has: the file may have no end.
 Result<std::string> read_ticket(const std::string& file) {
+  constexpr size_t bytes_max = trust::ticket_text_bytes_max + session::path_bytes_max;
   std::ifstream in(file);
   std::string line;
-  if (!in || !std::getline(in, line) || line.size() > trust::ticket_text_bytes_max + session::path_bytes_max) {
+  char c = 0;
+  while (line.size() <= bytes_max && in.get(c) && c != '\n') line += c;
+  if (line.empty() || line.size() > bytes_max) {
     return fail(ErrorKind::usage, fmt::format("cannot read the ticket: {}: give a file with the one line that the peer printed",
                                               file == "/dev/stdin" ? "standard input" : printable(file)));
   }

@@ -1,8 +1,15 @@
 // What a place of the command line stands for.
 #include "app/main/session_trust.h"
 
-#include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <thread>
+
+#include "tests/unit/recv/faulty_files.h"
 #include "transports/verbs/verbs.h"
 
 using namespace ccixfer;
@@ -35,4 +42,39 @@ TEST_CASE("find_place__a_ticket__the_addresses_of_the_transports_that_this_progr
   REQUIRE_FALSE(none);
   CHECK(none.error().kind == ErrorKind::usage);
   CHECK(none.error().message == "the ticket has no address that this version can dial: ask for another one");
+}
+
+// A file without a line feed may be as long as a disk, or have no end.
+TEST_CASE("find_place__a_file_of_a_ticket__is_read_no_further_than_a_ticket_is_long") {
+  const recv::test::TemporaryDirectory here;
+  const std::string pipe = here.path("pipe");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  auto* const before = std::signal(SIGPIPE, SIG_IGN);
+  constexpr size_t much = 16u << 20;
+  size_t taken = 0;
+  std::thread writer([&] {
+    const int fd = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);
+    const std::string block(64u << 10, 'x');
+    while (fd >= 0 && taken < much) {
+      const ssize_t wrote = ::write(fd, block.data(), block.size());
+      if (wrote <= 0) break;
+      taken += static_cast<size_t>(wrote);
+    }
+    if (fd >= 0) ::close(fd);
+  });
+  const auto place = find_place("@" + pipe, {});
+  writer.join();
+  std::signal(SIGPIPE, before);
+  CHECK(taken < much);
+  REQUIRE_FALSE(place);
+  CHECK(place.error().kind == ErrorKind::usage);
+  CHECK(place.error().message.starts_with("cannot read the ticket: " + pipe));
+  const std::string ticket = ticket_of({"tcp://h:2"});
+  for (const char* end : {"", "\n", "\nand more"}) {
+    here.write("ticket", ticket + end);
+    CHECK(find_place("@" + here.path("ticket"), {}));
+  }
+  CHECK_FALSE(find_place("@" + here.path("nothing"), {}));
+  here.write("ticket", "");
+  CHECK(find_place("@" + here.path("ticket"), {}).error().message.starts_with("cannot read the ticket: "));
 }
