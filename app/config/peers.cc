@@ -156,6 +156,8 @@ class PeersReader : TomlReader {
     std::vector<std::string> paths;
     for (const Value* item : items(key, value)) {
       const std::string given = text(key, *item, "[\"incoming/\"]");
+      // A value that a script left empty, and not a wish to grant all.
+      if (given.empty()) bad(*item, key, "is empty", "give a path; \".\" is all of the root");
       std::string path = given == "/" ? "" : given;
       if (path.starts_with('/') || path.find('\0') != std::string::npos)
         bad(*item, key, fmt::format("'{}' does not count from the root", printable(given)),

@@ -1,6 +1,8 @@
 // The tables [identity] and [peer.NAME].
 #include "app/config/peers.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "app/config/config.h"
@@ -74,13 +76,27 @@ TEST_CASE("peers__limits_of_zero__are_limits") {
   starts(complaint(peer("rate = \"0Gb/s\"")), "3: peer.a.rate: ");  // nothing would ever end
 }
 
-TEST_CASE("peers__all_of_the_root__has_three_spellings_and_one_form") {
-  for (const char* all : {"\"\"", "\".\"", "\"/\"", "[\"./\"]"}) {
+TEST_CASE("peers__all_of_the_root__has_two_spellings_and_one_form") {
+  for (const char* all : {"\".\"", "\"/\"", "[\"./\"]"}) {
     INFO(all);
     const auto config = read(peer(std::string("write = ") + all));
     REQUIRE(config);
     CHECK(config->peers[0].write == std::vector<std::string>{""});
   }
+}
+
+// A value that a script left empty would else grant all.
+TEST_CASE("peers__an_empty_path__grants_nothing_and_is_an_error") {
+  for (const char* key : {"write", "read"}) {
+    for (const char* empty : {"\"\"", "[\"incoming/\", \"\"]"}) {
+      const std::string words = complaint(peer(fmt::format("{} = {}", key, empty)));
+      starts(words, fmt::format("3: peer.a.{}: is empty: ", key));
+      CHECK(words.find("\".\" is all of the root") != std::string::npos);
+    }
+  }
+  const auto nothing = read(peer("write = []"));
+  REQUIRE(nothing);
+  CHECK(nothing->peers[0].write.empty());
 }
 
 TEST_CASE("peers__paths_that_lead_out_of_the_root__are_errors") {
