@@ -153,6 +153,31 @@ def test_job__a_signal_to_all_its_processes__is_one_signal():
         check(told.read_text().count('"status":"interrupted"') == 6, told.read_text())
 
 
+def test_job__a_signal_to_one_process_and_then_the_other__is_one_signal():
+    """In either order, and with the peer held up so that the transfer cannot have ended meanwhile."""
+    with Lab("job-one-by-one") as lab:
+        site = Site(lab)
+        big_file(site.source / "f", 24 << 20)
+        site.write("nightly", options='bwlimit = "1MB/s"\n')
+        for child_first in (True, False):
+            job = site.start("nightly")
+            job.wait_event("session")
+            pids = [child_of(job), job.process.pid]
+            site.receiver.kill(signal.SIGSTOP)
+            for pid in pids if child_first else reversed(pids):
+                os.kill(pid, signal.SIGTERM)
+                deadline = time.monotonic() + PATIENCE_S
+                while "interrupted: the peer is told" not in job.stderr():
+                    check(time.monotonic() < deadline, f"it heard nothing: {job.tail()}")
+                    time.sleep(0.02)
+            time.sleep(0.5)   # a second signal would have ended it at once by now
+            check(job.process.poll() is None, f"it took one signal for two: {job.tail()}")
+            site.receiver.kill(signal.SIGCONT)
+            check(job.wait() == 20 and job.done().get("status") == "interrupted", job.tail())
+            check(job.stderr().count("interrupted: the peer is told") == 1, job.tail())
+        check(site.outcomes() == [("nightly", "interrupted", 20)] * 2, f"{site.outcomes()}")
+
+
 def test_job__window__closed_nothing_begins_and_open_it_does():
     with Lab("job-window") as lab:
         site = Site(lab)
