@@ -230,6 +230,8 @@ def test_new_peer__a_person_says_yes_to_a_confined_sender__it_is_remembered():
         line = f"{pair.uri} {pair.bob.id}"
         code, text = answered_at_a_terminal(pair.alice.env, ["send", source, pair.uri + "/x/no"], b"(yes/no)", b"no\n")
         check(code == 41 and line not in known.read_text(), f"{code}: {text}")
+        code, text = answered_at_a_terminal(pair.alice.env, ["send", source, pair.uri + "/x/no"], b"(yes/no)", b"\x03")   # Ctrl-C is no yes either
+        check(code == 41 and line not in known.read_text(), f"{code}: {text}")
         code, text = answered_at_a_terminal(pair.alice.env, ["send", source, pair.uri + "/x/f"], b"(yes/no)", b"yes\n")
         check(code == 0 and sha256(pair.root / "x" / "f") == sha256(source), f"{code}: {text}")
         check(line in known.read_text().splitlines(), f"{known.read_text()!r}: {text}")
