@@ -136,6 +136,7 @@ class JobReader : TomlReader {
     const auto add = [&](const TomlValue& one) {
       const std::string given = one.is_integer() ? std::to_string(one.as_integer()) : text(full, one, "\"...\"");
       if (given.find('\0') != std::string::npos) bad(one, full, "has a zero byte", "leave it out");
+      if (given.empty() && key != "suffix") bad(one, full, "is empty", "give it a value, or leave the key out");
       if (key.size() == 1) {
         option.words.insert(option.words.end(), {name, given});
       } else {

@@ -10,6 +10,15 @@
 
 namespace ccixfer::program {
 
+namespace {
+
+// Each old file would be kept under its own name, where the new one is to stand.
+tl::unexpected<Error> backups_in_place() {
+  return fail(ErrorKind::usage, "--backup-dir: it is the destination itself: name another directory, or give --suffix too");
+}
+
+}  // namespace
+
 void add_aside(session::Open& open, const SyncOptions& sync) {
   open.link_dest = sync.link_dest;
   if (sync.keeps_backups()) open.backup = session::BackupWish{sync.backup_directory, sync.backup_suffix()};
@@ -28,6 +37,7 @@ Result<recv::Aside> aside_of(const session::Open& open, const std::string& base)
   if (open.backup->directory.empty()) return aside;
   auto path = recv::beside(base, open.backup->directory);
   if (!path) return tl::unexpected<Error>(path.error());
+  if (*path == base && open.backup->suffix.empty()) return backups_in_place();
   aside.backup->directory = recv::SidePlace{std::move(*path)};
   return aside;
 }
@@ -69,6 +79,8 @@ Result<AsideOfPull> aside_of(const SyncOptions& sync, const std::string& directo
   if (sync.backup_directory.empty()) return aside;
   const std::filesystem::path place = resolved(base / sync.backup_directory);
   const std::filesystem::path below = place.lexically_relative(base);
+  const bool is_base = below.empty() || below == ".";
+  if (is_base && aside.aside.backup->suffix.empty()) return backups_in_place();
   if (!below.empty() && *below.begin() != "..") {
     auto path = recv::beside("", below.string());
     if (!path) return fail(ErrorKind::usage, path.error().message);

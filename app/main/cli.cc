@@ -10,6 +10,7 @@
 
 #include "app/config/config.h"
 #include "app/config/uri.h"
+#include "app/main/cli_words.h"
 #include "app/main/completion.h"
 #include "app/main/destinations.h"
 #include "app/main/option_values.h"
@@ -33,13 +34,6 @@ constexpr std::array rule_options{
     RuleOption{RuleWord::Kind::filter_files, "-F", nullptr,
                "the rules of .rsync-filter in each directory; twice: and do not send those"},
 };
-
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  if (const size_t at = text.find(": -- "); at != std::string::npos) text.erase(at + 2, 3);  // nobody wrote this of a job's file
-  return text;
-}
 
 // It is one class because CLI11 writes into variables that are named when an option is declared: the declarations of all commands
 // and the values that they fill live as long as each other.
@@ -71,6 +65,8 @@ class Parser {
   }
 
   Result<Command> parse(int argc, const char* const* argv) {
+    constexpr const char* without_value = "give it a value, or leave it out";
+    if (const auto word = word_without_value(argc, argv)) return usage("bad command line", printable(*word), without_value);
     try {
       app_.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
@@ -87,6 +83,8 @@ class Parser {
       }
       return usage("bad command line", one_line(problem.what()), fmt::format("see {} --help", chosen_name()));
     }
+    for (const CLI::App* command : app_.get_subcommands())
+      if (const auto option = option_without_value(*command)) return usage("bad command line", *option, without_value);
     if (send_app_->parsed()) return finish_send();
     if (recv_app_->parsed()) return finish_recv();
     if (route_app_->parsed()) return finish_route();
@@ -195,7 +193,9 @@ class Parser {
     app->add_flag("-x,--one-file-system", sync.one_file_system, "do not go into other file systems than SRC's own");
     app->add_flag("--delete", sync.deletes, "delete what SRC does not have, after the transfer; nothing where SRC cannot be read");
     app->add_flag("--delete-excluded", sync.delete_excluded, "and what the rules leave out; implies --delete");
-    app->add_option("--max-delete", sync.max_delete, "but not more than N; exit code 25 when there was more")->type_name("N");
+    app->add_option("--max-delete", sync.max_delete, "but not more than N; exit code 25 when there was more")
+        ->type_name("N")
+        ->check(CLI::Validator(why_no_count, ""));
     app->add_flag("-u,--update", sync.update, "leave files that are newer at the destination");
     app->add_flag("--size-only", sync.size_only, "a file of the same size is unchanged, whatever its time");
     app->add_flag("--ignore-existing", sync.ignore_existing, "leave what is there at the destination");

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "app/main/confinement.h"
+#include "app/main/replaced_file.h"
 #include "core/base/hash.h"
 #include "core/base/units.h"
 
@@ -103,10 +104,8 @@ FailedList::FailedList(std::string file, ListFormat format, host::Descriptor jou
 Result<std::unique_ptr<FailedList>> FailedList::begin(const std::string& file, ListFormat format,
                                                       const std::string& temporary_directory) {
   if (file.empty()) return std::unique_ptr<FailedList>();
-  struct stat there {};
-  int problem = ::access(directory_of(file).c_str(), W_OK | X_OK) == 0 ? 0 : errno;
-  if (problem == 0 && ::stat(file.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) problem = EISDIR;
-  if (problem != 0) {
+  if (auto may = may_be_replaced(file, "--failed-list"); !may) return tl::unexpected(may.error());
+  if (const int problem = ::access(directory_of(file).c_str(), W_OK | X_OK) == 0 ? 0 : errno; problem != 0) {
     return fail(ErrorKind::usage, fmt::format("cannot write the list of what failed: {}: {}: give --failed-list a writable place",
                                               printable(file), std::strerror(problem)));
   }
@@ -163,7 +162,7 @@ Result<void> FailedList::finish(uint64_t& left_out) {
         ++left_out;
         return 0;
       }
-      if (lines && !path.empty() && (path.front() == '#' || path.front() == ';')) text += "./";
+      if (!path.empty() && (path.front() == '#' || path.front() == ';')) text += "./";
       text += path;
       text += lines ? '\n' : '\0';
       return text.size() < block_bytes ? 0 : write_all(list.get(), std::exchange(text, {}));

@@ -15,7 +15,7 @@
 namespace ccixfer::program {
 
 enum class ListFormat : uint8_t {
-  lines,           // a name a line; one that would be read as a comment begins with ./
+  lines,           // a name a line; in both one that would be read as a comment begins with ./
   nul_terminated,  // -0
 };
 

@@ -30,7 +30,7 @@ Result<policy::Grant> Gate::admit(const session::Link& link, const session::Open
                                                  link.keys()->ticket(), root_, link.transfer_key());
   if (!use) return tl::unexpected(use.error());
   Result<policy::Grant> grant = policy::authorise(*use, direction_, path);
-  if (grant) uses_.insert_or_assign(&link, std::move(*use));
+  if (grant) uses_.insert_or_assign(&link, Use{std::move(*use), (open.options & session::option_dry_run) != 0});
   return grant;
 }
 
@@ -43,10 +43,10 @@ std::optional<Error> Gate::ended(const session::Link& link, const Error& result)
   const auto use = uses_.find(&link);
   if (use == uses_.end()) return std::nullopt;
   // Files that failed or changed at the source will not be delivered by the same ticket another time: the transfer has ended.
-  const bool delivered = report::has_delivered(result.kind);
+  const bool delivered = report::has_delivered(result.kind) && !use->second.is_dry;
   std::optional<Error> problem;
   if (delivered) {
-    if (auto taken = use->second.delivered(); !taken) problem = taken.error();
+    if (auto taken = use->second.use.delivered(); !taken) problem = taken.error();
   }
   uses_.erase(use);
   return problem;

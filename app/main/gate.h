@@ -28,7 +28,11 @@ class Gate final : public PeerGate {
   const policy::Direction direction_;
   const std::string root_;
   policy::TicketStore& tickets_;
-  std::map<const session::Link*, policy::TicketUse> uses_;  // of sessions that run
+  struct Use {
+    policy::TicketUse use;
+    bool is_dry = false;
+  };
+  std::map<const session::Link*, Use> uses_;  // of sessions that run
 };
 
 }  // namespace ccixfer::program

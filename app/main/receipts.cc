@@ -9,6 +9,7 @@
 
 #include "app/main/confinement.h"
 #include "app/main/ended_transfer.h"
+#include "app/main/replaced_file.h"
 #include "app/main/session_trust.h"
 #include "app/report/outcome.h"
 #include "core/base/units.h"
@@ -81,7 +82,9 @@ DialledReceipt::DialledReceipt(std::string file, receipt::Header header, std::op
       book_(file.empty() ? nullptr : std::make_unique<receipt::Book>()) {}
 
 Result<void> DialledReceipt::check() const {
-  if (!book_ || ::access(directory_of(file_).c_str(), W_OK | X_OK) == 0) return {};
+  if (book_ == nullptr) return {};
+  if (auto may = may_be_replaced(file_, "--receipt"); !may) return may;
+  if (::access(directory_of(file_).c_str(), W_OK | X_OK) == 0) return {};
   return fail(ErrorKind::usage, fmt::format("--receipt: {}: {}: name a file in a directory that can be written", printable(file_),
                                             std::strerror(errno)));
 }

@@ -383,6 +383,7 @@ Result<std::shared_ptr<FailedList>> begin_failed_list(const TransferOptions& tra
   const ListFormat format = transfer.from0 ? ListFormat::nul_terminated : ListFormat::lines;
   auto list = FailedList::begin(transfer.failed_list, format, temporary_directory());
   if (!list) return tl::unexpected(list.error());
+  if (transfer.dry_run) return nullptr;  // the list of the last run stays
   if (*list) plan.places.push_back({directory_of(transfer.failed_list), sandbox::Access::files});
   return std::shared_ptr<FailedList>(std::move(*list));
 }

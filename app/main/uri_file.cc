@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 
+#include "app/main/replaced_file.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -37,6 +38,7 @@ Result<void> UriFile::write(const std::string& path, const std::vector<std::stri
     return fail(ErrorKind::usage, fmt::format("cannot write the uri file: {}: {}: give --uri-file a writable place",
                                               printable(path), std::strerror(problem)));
   };
+  if (auto may = may_be_replaced(path, "--uri-file"); !may) return may;
   std::string text;
   for (const std::string& uri : uris) text += uri + "\n";
   const std::string staged = fmt::format("{}.{}.tmp", path, ::getpid());

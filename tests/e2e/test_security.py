@@ -194,6 +194,7 @@ def test_ticket__one_transfer_and_an_interrupted_one_resumes__then_used_up():
             lines = [line for line in receiver.stderr().splitlines() if line.startswith("cxt1")]
         ticket = lab.file("the ticket", lines[0] + "\n")
         check(not any("cxt1" in json.dumps(event) for event in receiver.events), "the ticket is in an event")
+        ends(lab.start(None, "dry", "send", "-a", "-n", f"{source}/", f"@{ticket}", env=alice.env), 0)   # takes no use of it
         killed = lab.start(None, "killed", "send", "-a", "--bwlimit", "50MB/s", f"{source}/", f"@{ticket}", env=alice.env)
         killed.wait_event("progress", lambda event: event["bytes"] > 8 << 20)
         killed.kill()

@@ -114,6 +114,8 @@ TEST_CASE("job_file__mistakes__are_named_with_file_line_and_key") {
   told(both + "[window]\nfrom = \"2:00\"\nuntil = \"06:00\"\n", "4: window.from", "no time of day");
   told(both + "[window]\nto = \"22:00\"\n", "4: window.to", "unknown key");
   told(both + "[options]\n\"--delete\" = true\n", "4: options.--delete", "without the dashes");
+  told(both + "[options]\nreceipt = \"\"\n", "4: options.receipt", "is empty");
+  told(both + "[options]\nexclude = [\"a\", \"\"]\n", "4: options.exclude", "is empty");
   told(both + "[options]\nlock = \"/x\"\n", "4: options.lock", "above the tables");
   told(both + "[options]\nstop-at = \"06:00\"\n", "4: options.stop-at", "[window]");
   told(both + "[options]\nserve = \"/x\"\n", "4: options.serve", "a transfer that ends");

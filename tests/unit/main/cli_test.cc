@@ -65,6 +65,39 @@ TEST_CASE("cli__bad_values__one_line_that_names_the_option") {
   CHECK(complaint({"ping", "--count", "0", "tcp://h:1"}).find("--count 0") != std::string::npos);
 }
 
+TEST_CASE("cli__an_option_without_a_value__does_not_take_the_next_word") {
+  for (const char* option : {"--failed-list=", "--receipt=", "--log-file=", "--exclude=", "--bwlimit=", "--suffix="}) {
+    const std::string line = complaint({"send", option, "a", "b", "tcp://h:1/x/"});
+    INFO(line);
+    CHECK(line.find(option) != std::string::npos);
+    CHECK(line.find("give it a value") != std::string::npos);
+  }
+  CHECK_FALSE(complaint({"send", "--", "--receipt=", "tcp://h:1/x/"}).find("value") != std::string::npos);  // a file's name
+}
+
+TEST_CASE("cli__an_empty_value__is_none") {
+  for (const char* option : {"--lock", "--failed-list", "--receipt", "--on-complete", "--stop-at", "--bwlimit", "--log-file",
+                             "--backup-dir", "--exclude"}) {
+    const std::string line = complaint({"send", option, "", "a", "tcp://h:1/x/"});
+    INFO(line);
+    CHECK(line.find(option) != std::string::npos);
+    CHECK(line.find("give it a value") != std::string::npos);
+  }
+  CHECK(parse({"send", "--backup-dir", "k", "--suffix", "", "a", "tcp://h:1/x/"}));  // as rsync has it
+}
+
+TEST_CASE("cli__max_delete__is_a_count") {
+  for (const char* value : {"-1", "1.5", "ten", "18446744073709551616", "18446744073709551615", " 1", "0x10"}) {
+    const std::string line = complaint({"send", "--delete", "--max-delete", value, "a", "tcp://h:1/x/"});
+    INFO(value);
+    CHECK(line.find("--max-delete") != std::string::npos);
+    CHECK(line.find("whole number") != std::string::npos);
+  }
+  const auto none = parse({"send", "--delete", "--max-delete=0", "a", "tcp://h:1/x/"});
+  REQUIRE(none);
+  CHECK(std::get<SendCommand>(*none).transfer.sync.max_delete == 0);
+}
+
 TEST_CASE("cli__timeout_at_the_end_of_int64__means_none") {
   CHECK(std::get<SendCommand>(*parse({"send", "--timeout", "9223372036854775807", "a", "b"})).transfer.timeout == forever);
 }

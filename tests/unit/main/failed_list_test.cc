@@ -1,5 +1,7 @@
 #include "app/main/failed_list.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
@@ -55,7 +57,7 @@ TEST_CASE("failed_list__nul_terminated__holds_every_name") {
   Desk desk(ListFormat::nul_terminated);
   desk.list->ended("#a", "failed");
   desk.list->ended("line\nbreak", "failed");
-  CHECK(desk.finish() == std::string("#a\0line\nbreak\0", 14));
+  CHECK(desk.finish() == std::string("./#a\0line\nbreak\0", 16));  // --files-from -0 has comments too, as rsync's
   CHECK(desk.left_out == 0);
 }
 
@@ -94,7 +96,9 @@ TEST_CASE("failed_list__more_than_a_block__comes_whole") {
 
 TEST_CASE("failed_list__a_place_that_cannot_be_written__is_named_at_once") {
   const TemporaryDirectory directory;
-  for (const std::string& file : {directory.path("no/such/list"), directory.path()}) {
+  REQUIRE(::mkfifo(directory.path("pipe").c_str(), 0600) == 0);
+  for (const std::string& file :
+       {directory.path("no/such/list"), directory.path(), directory.path("pipe"), std::string("/dev/null")}) {
     const auto list = FailedList::begin(file, ListFormat::lines, directory.path());
     REQUIRE_FALSE(list);
     CHECK(list.error().kind == ErrorKind::usage);
