@@ -20,10 +20,9 @@ class RateLimit {
     const auto cost = static_cast<int64_t>(bytes * 1'000'000'000u / bytes_per_s_);
     used_until_ = std::max(used_until_, now) + Duration(cost);
   }
-  // When somebody who waits may go on. never: the rate holds up nobody.
-  [[nodiscard]] Instant next_deadline(Instant now) const {
-    return bytes_per_s_ > 0 && used_until_ > now ? std::max(now, used_until_ - rate_burst) : never;
-  }
+  // When somebody who waits for the rate may go on. never: the rate holds up nobody, whatever else
+  // they wait for.
+  [[nodiscard]] Instant next_deadline(Instant now) const { return is_used_up(now) ? used_until_ - rate_burst : never; }
 
  private:
   uint64_t bytes_per_s_;
