@@ -43,7 +43,7 @@ class BufferGrants {
   // Of a buffer that was granted.
   void is_over(Share share) { --shares_[static_cast<size_t>(share)]; }
   [[nodiscard]] Pressed take_pressed() { return std::exchange(pressed_, {}); }
-  void set_rate(uint64_t bytes_per_s) { rate_.set(bytes_per_s); }
+  void set_rate(uint64_t bytes_per_s, Instant now) { rate_.set(bytes_per_s, now); }
   [[nodiscard]] Instant next_deadline(Instant now) const;
 
  private:

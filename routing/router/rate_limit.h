@@ -11,9 +11,17 @@ namespace ccixfer::routing {
 inline constexpr Duration rate_burst = std::chrono::milliseconds(20);
 
 class RateLimit {
+  static constexpr double overdrawn_ns_max = 1e18;  // over thirty years: keeps an Instant in its bounds
+
  public:
   explicit RateLimit(uint64_t bytes_per_s) : bytes_per_s_(bytes_per_s) {}
-  void set(uint64_t bytes_per_s) { bytes_per_s_ = bytes_per_s; }
+  // What is overdrawn is paid at the new rate: who raises it does not wait for what the old one was.
+  void set(uint64_t bytes_per_s, Instant now) {
+    const double scale = bytes_per_s == 0 ? 0 : static_cast<double>(bytes_per_s_) / static_cast<double>(bytes_per_s);
+    const double left_ns = static_cast<double>(std::max(used_until_ - now, Duration{0}).count()) * scale;
+    used_until_ = now + Duration(static_cast<int64_t>(std::min(left_ns, overdrawn_ns_max)));
+    bytes_per_s_ = bytes_per_s;
+  }
   [[nodiscard]] bool is_used_up(Instant now) const { return bytes_per_s_ > 0 && used_until_ > now + rate_burst; }
   void use(uint64_t bytes, Instant now) {
     if (bytes_per_s_ == 0) return;

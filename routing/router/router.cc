@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -130,8 +131,9 @@ struct Router::Impl final : public ConnectionEnder {
   PeersLogged strangers_logged;
 
   Instant now{};
-  bool measures = false;  // latencies
-  bool turn_due = false;  // asked for from outside since the last turn, or that turn had more to do than it may
+  std::optional<uint64_t> new_rate;  // from the next turn on, which knows what time it is
+  bool measures = false;             // latencies
+  bool turn_due = false;             // asked for from outside since the last turn, or that turn had more to do than it may
   bool started = false;
 };
 
@@ -175,6 +177,7 @@ void Router::Impl::set_now(Instant at) {
 
 void Router::Impl::turn(Instant at, const std::function<Instant()>& clock) {
   set_now(at);
+  if (new_rate) grants.set_rate(*std::exchange(new_rate, std::nullopt), now);
   if (!std::exchange(started, true) && !follows) links.measure_latencies(measures, now);
   drain();
   links.turn(now);
@@ -306,7 +309,7 @@ Result<void> Router::Impl::reconfigure(const RouterOptions& options, std::vector
   if (!which) return tl::unexpected<Error>(which.error());
   measures = measures_latency(*metric);
   if (!follows) records.set_rules({std::move(*metric), options.static_routes});
-  grants.set_rate(options.rate_bytes_per_s);
+  new_rate = options.rate_bytes_per_s;
   rights.change(options.peer_grants);
   const uint32_t before = devices.count();
   for (size_t i = 0; i < settings.size(); ++i) {
@@ -386,7 +389,10 @@ std::shared_ptr<const MapSnapshot> Router::map() { return impl_->records.snapsho
 
 void Router::follow(const std::shared_ptr<const MapSnapshot>& map) { impl_->records.follow(map); }
 
-void Router::set_rate(uint64_t bytes_per_s) { impl_->grants.set_rate(bytes_per_s); }
+void Router::set_rate(uint64_t bytes_per_s) {
+  impl_->new_rate = bytes_per_s;
+  impl_->turn_due = true;  // what waits for the old rate may go on
+}
 
 void Router::drain() {
   impl_->stop.want();

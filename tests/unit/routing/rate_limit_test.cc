@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/unit/routing/routed_world.h"
+
 using namespace ccixfer;
 using namespace ccixfer::routing;
 using std::chrono::milliseconds;
@@ -44,9 +46,55 @@ TEST_CASE("rate_limit__not_used_for_a_while__saves_nothing") {
 
 TEST_CASE("rate_limit__set_anew__counts_for_what_is_used_from_then_on") {
   RateLimit rate(1'000'000);
-  rate.set(10'000'000);
+  rate.set(10'000'000, start);
   rate.use(300'000, start);
   CHECK(rate.next_deadline(start) == start + milliseconds(30) - rate_burst);
-  rate.set(0);
+  rate.set(0, start);
   CHECK(rate.next_deadline(start) == never);
+}
+
+TEST_CASE("rate_limit__set_anew__what_is_overdrawn_is_paid_at_the_new_rate") {
+  RateLimit rate(64u << 10);
+  rate.use(4u << 20, start);  // 64 s at that rate
+  CHECK(rate.is_used_up(start + seconds(60)));
+  SECTION("raised") {
+    rate.set(125'000'000, start);
+    CHECK(rate.is_used_up(start));
+    CHECK_FALSE(rate.is_used_up(start + milliseconds(100)));
+  }
+  SECTION("lowered") {
+    rate.set(32u << 10, start + seconds(32));  // half of it is left
+    CHECK(rate.is_used_up(start + seconds(95)));
+    CHECK_FALSE(rate.is_used_up(start + seconds(96)));
+  }
+  SECTION("lifted, and back: nothing is left to pay") {
+    rate.set(0, start);
+    CHECK_FALSE(rate.is_used_up(start));
+    rate.set(1'000'000, start + milliseconds(1));
+    CHECK_FALSE(rate.is_used_up(start + milliseconds(1)));
+  }
+}
+
+TEST_CASE("router_rate__raised_while_a_fragment_waits_for_it__the_next_turn_goes_on") {
+  test::Site site;
+  site.options.rate_bytes_per_s = 4u << 10;  // 16 s a fragment
+  site.chain(1);
+  const cci::Connection connection = site.connect(*site.left, *site.right);
+  const auto data = test::pattern(4u << 20, 3);
+  std::vector<std::byte> target(data.size());
+  cci::RmaOptions write;
+  write.local = site.left->memory->register_region(Bytes(data));
+  write.remote.handle = site.right->memory->register_region(MutableBytes(target), cci::access_write);
+  write.length_bytes = data.size();
+  REQUIRE(site.left->endpoint->rma(connection, write) == Status::success);
+  site.left->wake();
+  site.world.run_for(seconds(1));
+  Router& router = *site.routers[0]->router;
+  CHECK(router.next_deadline() > site.world.now());
+  SECTION("by its owner") { router.set_rate(125'000'000); }
+  SECTION("lifted") { router.set_rate(0); }
+  CHECK(router.next_deadline() <= site.world.now());
+  site.world.wake(site.routers[0]->node);
+  REQUIRE(site.run([&] { return site.left->count(cci::EventType::send) > 0; }, seconds(2)));
+  CHECK(target == data);
 }
