@@ -26,7 +26,7 @@ uint64_t metric_of(Metric metric, const DeviceRecord& device) {
     case Metric::capabilities:
       return (device.capabilities & capability_zero_copy) != 0 ? 0 : 1;
     case Metric::latency:
-      return device.latency_ns;
+      return std::min(device.latency_ns, latency_ns_max);
   }
   return 0;
 }

@@ -20,6 +20,8 @@ namespace ccixfer::routing {
 
 enum class Metric : uint8_t { bandwidth, hops, capabilities, latency };
 inline constexpr size_t metrics_max = 4;
+// What a latency counts for at most: a route over all the devices that there may be can still be summed.
+inline constexpr uint64_t latency_ns_max = 1'000'000'000'000;
 [[nodiscard]] Result<std::vector<Metric>> parse_metrics(const std::vector<std::string>& names);  // usage: unknown, twice, none
 
 // Additive, compared in the order of the metrics: the next one breaks ties.

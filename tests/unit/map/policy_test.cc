@@ -168,6 +168,27 @@ TEST_CASE("map__metrics__each_decides_and_the_next_breaks_ties") {
   CHECK(over({Metric::capabilities, Metric::latency}) == 3);
 }
 
+// A neighbour says what it likes. Sums that had no room left would be equal all over, and a walk downhill would go in circles.
+TEST_CASE("map__latencies_beyond_all_reason__cost_no_more_than_can_be_summed_and_the_way_is_found") {
+  constexpr uint32_t count = 20;
+  std::vector<RouterRecord> records;
+  for (uint32_t i = 1; i <= count; ++i) {
+    std::vector<DeviceRecord> devices;
+    for (const uint32_t subnet : {i, i + 1}) {
+      devices.push_back(on({1, subnet}, 10, "r" + std::to_string(i) + "s" + std::to_string(subnet)));
+      devices.back().latency_ns = UINT64_MAX;
+    }
+    records.push_back(router(i, std::move(devices)));
+  }
+  const RouterMap map(std::move(records), {Metric::latency});
+  REQUIRE(map.cost({1, 1}).value[0] == latency_ns_max);  // else what follows never ends
+  static_assert(latency_ns_max < UINT64_MAX / (uint64_t{4096} * devices_max));
+  const auto chosen = map.chosen({1, 1}, {1, count + 1});
+  REQUIRE(chosen);
+  CHECK(chosen->subnets.size() == count + 1);
+  CHECK(map.next_hops(1, {1, 1}, {1, 1}, {1, count + 1}).size() == 1);
+}
+
 TEST_CASE("map__random_networks__dijkstra_agrees_with_the_table_of_all_routes") {
   uint64_t seed = 88172645463325252u;
   const auto random = [&](uint64_t below) {
