@@ -107,9 +107,10 @@ void RelayedConnections::on_lost(RelayedConnection& connection, uint8_t which, c
 }
 
 void RelayedConnections::on_message(RelayedConnection& connection, uint8_t which, cci::Event event) {
+  // A leg that closes may talk on until it is gone. Nothing of that is worth a line of the log.
+  if (connection.phase == ConnectionPhase::closing) return;
   const auto kind = kind_of(event.data());
   if (!kind) return reject(connection, "unknown routing message");
-  if (connection.phase == ConnectionPhase::closing) return;
   if (connection.phase != ConnectionPhase::open) return on_setup_message(connection, which, *kind, event.data());
   on_open_message(connection, which, *kind, std::move(event));
 }

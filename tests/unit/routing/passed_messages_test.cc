@@ -1,4 +1,5 @@
 // Messages of an open connection at a router: which pass, which only routers may say, and how many may wait.
+#include "core/base/log.h"
 #include "tests/unit/routing/passing.h"
 
 using namespace ccixfer;
@@ -121,4 +122,28 @@ TEST_CASE("router_messages__the_initiator_is_there_too_late__hears_why_all_the_s
   CHECK(decode_bye(*late.last(MessageKind::bye))->reason == "no connect request in time");
   CHECK(met.node->router->connections_open() == 1);
   met.still_works();
+}
+
+// It takes nothing, so that its leg stays until the time for that is over, and it goes on talking.
+TEST_CASE("router_messages__garbage_on_a_leg_that_closes__is_neither_counted_nor_logged") {
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::warning);
+  const std::shared_ptr<void> no_sink(nullptr, [](void*) { set_log_sink({}, LogLevel::info); });
+  Passing met(true);
+  met.left.holds = true;
+  std::vector<std::byte> message;
+  encode_plain(MessageKind::keepalive, message);
+  while (met.rejected() == 0) {
+    if (met.right.gone || met.right.send(message) != Status::success) met.world.run_for(milliseconds(1));
+  }
+  REQUIRE(lines.size() == 1);
+  met.rest();
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE(met.left.send({std::byte{0xee}, {}, {}, {}}) == Status::success);
+    met.rest();
+  }
+  REQUIRE_FALSE(met.left.gone);
+  CHECK(lines.size() == 1);
+  CHECK(met.rejected() == 1);
+  CHECK(met.run([&] { return met.node->router->connections_open() == 0; }, 2 * close_flush_timeout));
 }
