@@ -232,7 +232,7 @@ std::string PeerLinks::words_of(const Link& link) {
 // A bad record is counted, dropped, and logged once a peer.
 void PeerLinks::on_record(Link& link, Bytes bytes, Instant now) {
   plan_.on_answer(link.ref());
-  const std::string_view fault = records_.hear({link.ref(), link.as, link.external}, bytes, now);
+  const std::string_view fault = records_.hear({link.ref(), link.as, link.external, link.router}, bytes, now);
   if (fault.empty()) return;
   counters_.add(Counter::records_rejected);
   const BadPeers::Verdict verdict = bad_peers_.add(link.peer, now);

@@ -87,6 +87,17 @@ std::string_view RecordStore::hear(const RecordPeer& from, Bytes bytes, Instant 
   return take(from, std::move(*record), bytes, now);
 }
 
+// A neighbour that lost a router withdraws it in its name, with the instance that it knows; a
+// living one answers with the next. Only one of another AS hears nothing of its earlier life from
+// us: when it is gone, and begins to count anew, its own words cannot be an old copy.
+bool RecordStore::is_news(const RecordPeer& from, const RouterRecord& record, const Heard& known) {
+  const bool says_gone = record.withdrawn && !known.record.withdrawn;
+  const bool is_back = known.suspected && !record.withdrawn;
+  const bool begins_anew = from.external && from.router == record.router && known.record.withdrawn && !record.withdrawn;
+  const bool is_same = record.instance == known.record.instance;
+  return record.instance > known.record.instance || (is_same && (says_gone || is_back)) || begins_anew;
+}
+
 // A record that is not newer than the known one ends here, or records would circle for ever.
 std::string_view RecordStore::take(const RecordPeer& from, RouterRecord record, Bytes bytes, Instant now) {
   const auto at = heard_.find(record.router);
@@ -104,16 +115,8 @@ std::string_view RecordStore::take(const RecordPeer& from, RouterRecord record, 
   std::vector<std::byte> raw(bytes.begin(), bytes.end());
   if (from.external) reduce(record, raw);
   if (known == nullptr && from.external && record.withdrawn) return {};
-  if (known != nullptr) {
-    // A neighbour that lost a router withdraws it in its name, with the instance that it knows; a
-    // living one answers with the next.
-    const bool says_gone = record.withdrawn && !known->record.withdrawn;
-    const bool is_back = known->suspected && !record.withdrawn;
-    const bool is_same = record.instance == known->record.instance;
-    if (record.instance < known->record.instance || (is_same && !says_gone && !is_back)) return {};
-  } else if (!usurped && heard_.size() >= records_max) {
-    return "more routers than there may be";
-  }
+  if (known != nullptr && !is_news(from, record, *known)) return {};
+  if (known == nullptr && !usurped && heard_.size() >= records_max) return "more routers than there may be";
   if (usurped) heard_.erase(record.router);
   Heard& entry = heard_[record.router];
   if (!entry.bucket.take(now)) return "a router that floods";

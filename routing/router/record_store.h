@@ -39,6 +39,7 @@ struct RecordPeer {
   uint64_t link = 0;
   uint32_t as = 0;
   bool external = false;  // of another AS than ours
+  uint64_t router = 0;    // that is at its other end
 };
 
 class RecordStore {
@@ -94,6 +95,7 @@ class RecordStore {
   };
   [[nodiscard]] std::vector<uint32_t> reaches(const DeviceRecord& device) const;
   [[nodiscard]] std::string_view fault_of(const RecordPeer& from, const RouterRecord& record, const Heard* known) const;
+  [[nodiscard]] static bool is_news(const RecordPeer& from, const RouterRecord& record, const Heard& known);
   void reduce(RouterRecord& record, std::vector<std::byte>& raw) const;
   [[nodiscard]] std::string_view take(const RecordPeer& from, RouterRecord record, Bytes bytes, Instant now);
   void make_own();

@@ -189,3 +189,28 @@ TEST_CASE("record_store__withdrawn__every_word_of_ours_from_then_on_says_so") {
   told.store.suspect(5, told.now);  // who stops looks after nobody
   CHECK(told.flooded.empty());
 }
+
+// Its new process begins to count anew, and we tell another AS nothing by which it could learn of its earlier life.
+TEST_CASE("record_store__a_router_of_another_as_restarts__what_it_says_itself_is_believed") {
+  const RecordPeer link{71, 2, true, 99}, other_link{72, 2, true, 98};
+  Told told;
+  const auto is_reached = [&] { return !told.store.next_hops({1, 1}, {1, 1}, {2, 2}).empty(); };
+  CHECK(told.hear(link, Told::of_router(99, 500, 2)).empty());
+  CHECK(is_reached());
+  CHECK(told.hear(link, Told::of_router(99, 2, 2)).empty());  // as long as it lives this is an old one
+  CHECK(told.hear(link, Told::of_router(99, 501, 2)).empty());
+  const bool says_goodbye = GENERATE(false, true);
+  if (says_goodbye) {
+    CHECK(told.hear(link, Told::gone(99, 502)).empty());
+  } else {
+    told.store.suspect(99, told.now);
+  }
+  CHECK_FALSE(is_reached());
+  CHECK(told.hear(other_link, Told::of_router(99, 2, 2)).empty());  // a neighbour of it may have an old one
+  CHECK_FALSE(is_reached());
+  CHECK(told.hear(link, Told::of_router(99, 2, 2)).empty());
+  CHECK(is_reached());
+  CHECK(told.store.known() == 2);
+  told.store.suspect(99, told.now);
+  CHECK_FALSE(is_reached());
+}
