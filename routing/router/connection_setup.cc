@@ -50,7 +50,7 @@ void ConnectionSetup::on_request(RelayedConnection& connection, Bytes message, I
   ConnectAttempt& attempt = *connection.attempt;
   attempt.request = std::move(*request);
   attempt.to = *to;
-  attempt.deadline = after(now, attempt.request.timeout);
+  attempt.deadline = after(now, std::min(attempt.request.timeout, connect_time_max));
   Leg& first = connection.legs[0];
   first.is_end = attempt.request.crossed == 0;
   connection.crossed = attempt.request.crossed;
@@ -193,7 +193,7 @@ void ConnectionSetup::on_hop_connected(RelayedConnection& connection, const cci:
   request.crossed = static_cast<uint8_t>(attempt.request.crossed + 1);
   for (const Leg& each : connection.legs) request.max_send_bytes = std::min(request.max_send_bytes, payload_bytes_max(each));
   request.fragment_bytes = std::min(request.fragment_bytes, fragment_bytes_);
-  if (attempt.deadline != never) request.timeout = std::max<Duration>(attempt.deadline - now, std::chrono::milliseconds(1));
+  request.timeout = std::max<Duration>(attempt.deadline - now, std::chrono::milliseconds(1));
   connection.phase = ConnectionPhase::requesting;
   await_hop(connection, now);
   connection.attempt->requested_at = now;

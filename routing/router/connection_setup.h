@@ -3,8 +3,8 @@
 // only after the destination said so.
 // Errors: a connect that fails is answered with the status and the words of the last hop that said
 // something, and ended.
-// Single-threaded. Bounds: candidates_tried_max, hops_max, hop_dial_timeout, hop_patience,
-// peers_logged_max.
+// Single-threaded. Bounds: candidates_tried_max, hops_max, connect_time_max, hop_dial_timeout,
+// hop_patience, peers_logged_max.
 // Source: routing §VII; routing/router/README.md 'A connection's setup and end'.
 #pragma once
 #include <string>
@@ -23,6 +23,8 @@
 
 namespace ccixfer::routing {
 
+// A connect takes no longer than that at this router, whatever it asks for: it has a place among those that are being set up.
+inline constexpr Duration connect_time_max = std::chrono::minutes(2);
 inline constexpr Duration hop_dial_timeout = std::chrono::seconds(5);
 // Then the initiator is told which hop has not answered.
 inline constexpr Duration hop_patience = std::chrono::seconds(1);

@@ -28,7 +28,10 @@ std::string Devices::node_of(uint32_t device, cci::Connection connection) const 
 }
 
 std::string Devices::peer_of(uint32_t device, cci::Connection connection) const {
-  const ports::PeerIdentity peer = endpoint(device).peer(connection);
+  return name_of(device, endpoint(device).peer(connection));
+}
+
+std::string Devices::name_of(uint32_t device, const ports::PeerIdentity& peer) const {
   return peer.proved.empty() ? fmt::format("{} on device {}", peer.name(), devices_[device].name) : peer.name();
 }
 

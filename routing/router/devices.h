@@ -42,6 +42,7 @@ class Devices final : public MessageSender {
   // proved, on whatever device. Where nothing is proved it is the device on which the peer came and
   // its address there. What a peer calls itself does not count.
   [[nodiscard]] std::string peer_of(uint32_t device, cci::Connection connection) const;
+  [[nodiscard]] std::string name_of(uint32_t device, const ports::PeerIdentity& peer) const;
 
   bool set_works(std::string_view name, bool works);  // true: that was not known
   // true: another set of them is told() from now on.

@@ -101,6 +101,7 @@ struct RelayedConnection : NamedEntry<Tag::connection> {
   uint8_t beyond = 0;       // routers between here and the destination
   std::array<Leg, 2> legs;  // 0: towards the initiator, 1: towards the destination
   std::string hop_uri;      // what was dialled for the second leg
+  std::string asker;        // until it is open: the peer whose place it has among those that are being set up
   EndNames ends;            // by which its ends are remembered when they stand still
   std::unique_ptr<ConnectAttempt> attempt;
   std::unique_ptr<Account> account;

@@ -22,7 +22,8 @@ RelayedConnections::RelayedConnections(const Devices& devices, ConnectionTable& 
 
 void RelayedConnections::on_request(uint32_t device, cci::Event& event) {
   cci::Endpoint& endpoint = devices_.endpoint(device);
-  if (draining_ || connections_.size() >= connections_max || setting_up_ >= connections_setting_up_max) {
+  std::string asker = devices_.name_of(device, event.peer());
+  if (draining_ || connections_.size() >= connections_max || !places_.has_room(asker)) {
     counters_.add(Counter::connections_refused);
     if (traffic_ != nullptr) traffic_->add_refused(draining_ ? RefusedAs::draining : RefusedAs::full);
     const char* why = draining_ ? "this router is draining" : "this router has too many connections";
@@ -37,7 +38,8 @@ void RelayedConnections::on_request(uint32_t device, cci::Event& event) {
   if (observer_) connection.account = std::make_unique<Account>(Account{.peer = event.peer(), .to = {}, .since = now_});
   if (endpoint.accept(event, connection.ref(0)) != Status::success) return connections_.remove(connection);
   leg.live = true;
-  ++setting_up_;
+  places_.take(asker);
+  connection.asker = std::move(asker);
   connections_.set_timer(connection, after(now_, hop_request_timeout));
 }
 
@@ -124,7 +126,7 @@ void RelayedConnections::on_setup_message(RelayedConnection& connection, uint8_t
   }
   if (kind == MessageKind::connect_reply && requesting) {
     if (!setup_.on_reply(connection, message, now_)) return;
-    --setting_up_;
+    places_.give(std::exchange(connection.asker, {}));
     return tell_observer(connection, Admission::Step::admitted, Status::success, "");
   }
   if (kind == MessageKind::connect_pending && requesting) return setup_.on_connect_pending(connection, message);
@@ -204,7 +206,7 @@ void RelayedConnections::close(RelayedConnection& connection, Status status, std
   if (connection.phase == ConnectionPhase::closing) return connections_.activate(connection);
   tell_observer(connection, is_setting_up(connection.phase) ? Admission::Step::refused : Admission::Step::ended, status, reason);
   if (is_setting_up(connection.phase)) {
-    --setting_up_;
+    places_.give(std::exchange(connection.asker, {}));
     // Nobody there knows of us yet.
     if (connection.phase != ConnectionPhase::requesting) setup_.drop_hop(connection);
   } else {

@@ -3,7 +3,7 @@
 // reason.
 // In: events whose context is a connection's Ref.
 // Errors: a peer that breaks the rules is counted, and both are told.
-// Single-threaded. Bounds: connections_max, connections_setting_up_max, hop_request_timeout,
+// Single-threaded. Bounds: connections_max, SetupPlaces', hop_request_timeout,
 // close_flush_timeout.
 // Source: routing §VII; routing/router/README.md 'A connection's setup and end', 'A planned stop'.
 #pragma once
@@ -12,12 +12,12 @@
 #include "routing/router/admission.h"
 #include "routing/router/connection_setup.h"
 #include "routing/router/fragment_forwarder.h"
+#include "routing/router/setup_places.h"
 #include "routing/router/standstill_watch.h"
 
 namespace ccixfer::routing {
 
 inline constexpr uint32_t connections_max = 16384;
-inline constexpr uint32_t connections_setting_up_max = 1024;
 inline constexpr Duration hop_request_timeout = std::chrono::seconds(10);
 inline constexpr Duration close_flush_timeout = std::chrono::seconds(10);
 
@@ -65,7 +65,7 @@ class RelayedConnections {
   const AdmissionObserver& observer_;
   Counters& counters_;
   Traffic* const traffic_;  // nullptr: nobody wants to know
-  uint32_t setting_up_ = 0;
+  SetupPlaces places_;
   bool draining_ = false;
   Instant now_{};
 };

@@ -111,8 +111,8 @@ struct Ways {
     CHECK(run([&] { return node->router->connections_open() == 0; }, seconds(15)));
   }
   // How many connects may be under way besides those that are.
-  size_t room() {
-    RawPeer many(world, fabric, "left", "10.0.0.68");
+  size_t room(const std::string& address = "10.0.0.68") {
+    RawPeer many(world, fabric, "left", address);
     size_t taken = 0;
     while (taken <= connections_setting_up_max && many.connect(router_uri, ports::Role::hop)) ++taken;
     many_words = many.words;
@@ -181,7 +181,7 @@ TEST_CASE("router_ways__what_two_routers_answer__the_one_that_knows_most_is_beli
     ways.nothing_is_left();
   }
   CHECK(ways.counted(Counter::routed_rejected) == 0);
-  CHECK(ways.room() == connections_setting_up_max);  // each of them has left
+  CHECK(ways.room() == connections_setting_up_max / 2);  // each of them has left
 }
 
 TEST_CASE("router_ways__a_reply_that_is_none__ends_it_and_is_counted") {
@@ -328,7 +328,8 @@ TEST_CASE("router_ways__the_request__goes_on_with_one_router_more_and_the_least_
   ways.act(a, {Does::replies, Status::no_route, "no"});
   RawPeer& b = ways.asked();
   if (first.timeout == forever) {
-    CHECK(ways.request.timeout == forever);
+    CHECK(ways.request.timeout <= connect_time_max);  // not for ever, as it was asked: the next router knows when we give up
+    CHECK(ways.request.timeout > connect_time_max - seconds(10));
   } else {
     CHECK(ways.request.timeout < seconds(6));
     CHECK(ways.request.timeout > seconds(5));
@@ -427,15 +428,47 @@ TEST_CASE("router_ways__a_hop_silent_for_a_second__the_initiator_is_told_its_nam
   }
 }
 
+// Nobody may hold a place among those that are being set up for as long as he likes.
+TEST_CASE("router_ways__a_connect_without_a_timeout__has_that_of_the_router") {
+  Ways ways(1);
+  ways.ask(destination, forever);
+  static_cast<void>(ways.asked());  // and it says nothing
+  CHECK(ways.request.timeout <= connect_time_max);
+  const ConnectReply reply = ways.answer(connect_time_max + seconds(1));
+  CHECK(reply.status == Status::timed_out);
+  CHECK(ways.answered_after > connect_time_max - seconds(1));
+  ways.nothing_is_left();
+}
+
+TEST_CASE("router_ways__connects_of_one_peer_under_way__leave_room_for_the_others") {
+  Ways ways(1);
+  RawPeer many(ways.world, ways.fabric, "left", "10.0.0.67");
+  ConnectRequest request = RawPeer::usual_request(destination);
+  request.timeout = forever;
+  size_t taken = 0;
+  for (; taken < connections_setting_up_max && many.connect(router_uri, ports::Role::hop); ++taken) many.say(request);
+  CHECK(taken == connections_setting_up_max / 2);
+  CHECK(ways.room() == connections_setting_up_of_peer_max);
+  ways.world.run_for(connect_time_max + seconds(15));
+  CHECK(ways.node->router->connections_open() == 0);
+  CHECK(ways.room("10.0.0.69") == connections_setting_up_max / 2);
+}
+
 TEST_CASE("router_ways__connects_under_way__as_many_as_there_may_be_room_when_they_end") {
   Ways ways(0);
   const uint64_t refused = ways.counted(Counter::connections_refused);
-  RawPeer many(ways.world, ways.fabric, "left", "10.0.0.67");
+  RawPeer first(ways.world, ways.fabric, "left", "10.0.0.69"), second(ways.world, ways.fabric, "left", "10.0.0.70"),
+      many(ways.world, ways.fabric, "left", "10.0.0.67");
   std::vector<cci::Connection> open;
-  for (uint32_t i = 0; i < connections_setting_up_max; ++i) {
-    REQUIRE(many.connect(router_uri, ports::Role::hop));
-    open.push_back(many.connection);
-  }
+  const auto take = [&](RawPeer& peer, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+      REQUIRE(peer.connect(router_uri, ports::Role::hop));
+      open.push_back(peer.connection);
+    }
+  };
+  take(first, connections_setting_up_max / 2);
+  take(second, connections_setting_up_of_peer_max);
+  take(many, connections_setting_up_of_peer_max);
   CHECK(ways.counted(Counter::connections_refused) == refused);
   CHECK_FALSE(many.connect(router_uri, ports::Role::hop));
   CHECK(many.words.find("too many connections") != std::string::npos);
@@ -447,7 +480,7 @@ TEST_CASE("router_ways__connects_under_way__as_many_as_there_may_be_room_when_th
   CHECK_FALSE(many.connect(router_uri, ports::Role::hop));
   ways.world.run_for(hop_request_timeout + seconds(1));  // who says nothing does not keep its place
   CHECK(ways.node->router->connections_open() == 0);
-  CHECK(ways.room() == connections_setting_up_max);
+  CHECK(ways.room() == connections_setting_up_max / 2);
 }
 
 TEST_CASE("router_ways__a_leg_of_an_open_connection_is_lost__the_other_hears_which_hop") {
