@@ -98,6 +98,26 @@ bool RecordStore::is_news(const RecordPeer& from, const RouterRecord& record, co
   return record.instance > known.record.instance || (is_same && (says_gone || is_back)) || begins_anew;
 }
 
+// What other AS say leaves the room for our own, and what one of them says that for the others.
+bool RecordStore::has_room(const RecordPeer& from) const {
+  size_t ours = 0, foreign = 0, of_its_as = 0;
+  for (const auto& [router, heard] : heard_) {
+    ++(heard.foreign ? foreign : ours);
+    of_its_as += heard.foreign && heard.as == from.as ? 1 : 0;
+  }
+  return from.external ? foreign < foreign_records_max && of_its_as < foreign_records_of_as_max : ours < records_max;
+}
+
+// No fault of the peer that brought the record: its neighbours may have invented it.
+std::string_view RecordStore::note_full(const RecordPeer& from) {
+  counters_.add(Counter::records_rejected);
+  bool& is_logged = from.external ? foreign_full_logged_ : full_logged_;
+  if (!std::exchange(is_logged, true))
+    log(LogLevel::warning, "routing: more routers of {} than there may be: the rest is not known",
+        from.external ? "another AS" : "our AS");
+  return {};
+}
+
 // A record that is not newer than the known one ends here, or records would circle for ever.
 std::string_view RecordStore::take(const RecordPeer& from, RouterRecord record, Bytes bytes, Instant now) {
   const auto at = heard_.find(record.router);
@@ -116,7 +136,7 @@ std::string_view RecordStore::take(const RecordPeer& from, RouterRecord record, 
   if (from.external) reduce(record, raw);
   if (known == nullptr && from.external && record.withdrawn) return {};
   if (known != nullptr && !is_news(from, record, *known)) return {};
-  if (known == nullptr && !usurped && heard_.size() >= records_max) return "more routers than there may be";
+  if (known == nullptr && !has_room(from)) return note_full(from);
   if (usurped) heard_.erase(record.router);
   Heard& entry = heard_[record.router];
   if (!entry.bucket.take(now)) return "a router that floods";

@@ -4,7 +4,8 @@
 // In: records as bytes, and from what kind of peer they came. Out: calls of `flood`, from within
 // the methods that take `now`.
 // Errors: hear() says what is wrong with a record; the caller knows the peer, counts and drops.
-// Single-threaded. Bounds: records_max.
+// Single-threaded. Bounds: records_max, foreign_records_max, foreign_records_of_as_max; what is beyond
+// is counted and dropped, and nobody is at fault.
 // Source: routing §VI; routing/router/README.md 'Records and links'.
 #pragma once
 #include <functional>
@@ -21,7 +22,10 @@
 
 namespace ccixfer::routing {
 
-inline constexpr size_t records_max = 4096;
+inline constexpr size_t records_max = 4096;  // of our own AS
+// Of the others, in all and of each: what an AS says of itself costs us little, however much it says.
+inline constexpr size_t foreign_records_max = 256;
+inline constexpr size_t foreign_records_of_as_max = 64;
 
 struct RecordTimes {
   Duration refresh = std::chrono::seconds(30);
@@ -96,6 +100,8 @@ class RecordStore {
   [[nodiscard]] std::vector<uint32_t> reaches(const DeviceRecord& device) const;
   [[nodiscard]] std::string_view fault_of(const RecordPeer& from, const RouterRecord& record, const Heard* known) const;
   [[nodiscard]] static bool is_news(const RecordPeer& from, const RouterRecord& record, const Heard& known);
+  [[nodiscard]] bool has_room(const RecordPeer& from) const;
+  std::string_view note_full(const RecordPeer& from);
   void reduce(RouterRecord& record, std::vector<std::byte>& raw) const;
   [[nodiscard]] std::string_view take(const RecordPeer& from, RouterRecord record, Bytes bytes, Instant now);
   void make_own();
@@ -119,6 +125,7 @@ class RecordStore {
   Instant next_refresh_ = never;
   Instant next_aging_ = never;
   bool started_ = false;
+  bool full_logged_ = false, foreign_full_logged_ = false;
 };
 
 }  // namespace ccixfer::routing

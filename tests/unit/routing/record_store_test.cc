@@ -214,3 +214,25 @@ TEST_CASE("record_store__a_router_of_another_as_restarts__what_it_says_itself_is
   told.store.suspect(99, told.now);
   CHECK_FALSE(is_reached());
 }
+
+TEST_CASE("record_store__other_as_invent_routers__ours_find_room_and_nobody_is_at_fault") {
+  Told told;
+  uint64_t id = 1000;
+  const auto tell = [&](const RecordPeer& from, size_t count) {
+    for (const uint64_t end = id + count; id < end; ++id) CHECK(told.hear(from, Told::of_router(id, 1, from.as)).empty());
+  };
+  tell(stranger, foreign_records_of_as_max);
+  CHECK(told.store.known() == 1 + foreign_records_of_as_max);
+  CHECK(told.counters.get(Counter::records_rejected) == 0);
+  tell(stranger, records_max);
+  CHECK(told.store.known() == 1 + foreign_records_of_as_max);
+  CHECK(told.counters.get(Counter::records_rejected) == records_max);
+  for (uint32_t as = 3; as < 10; ++as) tell({70 + as, as, true}, foreign_records_of_as_max);
+  CHECK(told.store.known() == 1 + foreign_records_max);
+  tell(neighbour, records_max);
+  CHECK(told.store.known() == 1 + foreign_records_max + records_max);
+  CHECK(told.hear(neighbour, Told::of_router(id, 1)).empty());
+  CHECK(told.store.known() == 1 + foreign_records_max + records_max);
+  CHECK(told.hear(stranger, Told::of_router(1000, 2, 2)).empty());  // of one that is known
+  CHECK(told.store.known() == 1 + foreign_records_max + records_max);
+}

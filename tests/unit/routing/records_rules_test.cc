@@ -380,6 +380,10 @@ TEST_CASE("router_records__more_routers_than_there_may_be__the_rest_is_dropped")
   REQUIRE(met.peer.tell(inside(1000, 2)));
   CHECK(met.rejected() == 1);
   CHECK(met.told(1000).size() == 2);
+  // Who only tells more than we have room for does nothing wrong.
+  for (uint64_t more = 0; more < 2 * peer_offences_max; ++more) REQUIRE(met.peer.tell(inside(id + more, 1)));
+  CHECK(met.rejected() == 1 + 2 * peer_offences_max);
+  CHECK_FALSE(met.peer.gone);
 }
 
 TEST_CASE("router_records__not_heard_of_for_their_lifetime__forgotten_then_and_not_before") {
