@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace ccixfer::routing {
+namespace {
+
+// What merely stands still is remembered for two looks, so who is remembered for longer was cut
+// off.
+bool is_cut_off(Duration remembered_for) { return remembered_for > 2 * look_interval; }
+
+}  // namespace
 
 void StoodStill::remember(const std::string& end, Duration for_how_long, Instant now) {
   if (end.empty()) return;
@@ -13,6 +20,7 @@ void StoodStill::remember(const std::string& end, Duration for_how_long, Instant
   }
   Standstill& entry = ends_.try_emplace(end, Standstill{now, now}).first->second;
   entry.until = std::max(entry.until, after(now, for_how_long));
+  if (is_cut_off(for_how_long)) entry.moved = false;
 }
 
 void StoodStill::moves(const std::string& end) {
@@ -20,11 +28,9 @@ void StoodStill::moves(const std::string& end) {
   if (known != ends_.end()) known->second.moved = true;
 }
 
-// What merely stands still is remembered for two looks, so who is remembered for longer was cut
-// off.
 bool StoodStill::was_cut_off(const std::string& end, Instant now) const {
   const auto known = ends_.find(end);
-  return known != ends_.end() && known->second.until > after(now, 2 * look_interval) && !known->second.moved;
+  return known != ends_.end() && is_cut_off(known->second.until - now) && !known->second.moved;
 }
 
 Share StoodStill::share_of(const EndNames& ends, Instant proven_at, Instant now) const {

@@ -48,6 +48,18 @@ TEST_CASE("stood_still__remembered_for_longer__was_cut_off_until_it_moves") {
   CHECK_FALSE(known.was_cut_off("b", start));
 }
 
+TEST_CASE("stood_still__cut_off_again_after_it_moved__is_one_that_was_cut_off") {
+  StoodStill known;
+  known.remember("b", penalty_time, start);
+  known.moves("b");
+  known.remember("b", 2 * look_interval, start + seconds(1));  // it merely stands: that it moved counts still
+  CHECK_FALSE(known.was_cut_off("b", start + seconds(1)));
+  known.remember("b", penalty_time, start + seconds(2));
+  CHECK(known.was_cut_off("b", start + seconds(2)));
+  known.moves("b");
+  CHECK_FALSE(known.was_cut_off("b", start + seconds(2)));
+}
+
 TEST_CASE("stood_still__no_name__is_not_remembered") {
   StoodStill known;
   known.remember("", penalty_time, start);
