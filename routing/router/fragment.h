@@ -17,7 +17,8 @@ enum class Here : uint8_t { waiting, arriving, whole };
 enum class Onward : uint8_t { not_yet, exposed, pushed, over };
 
 struct FragmentLook {
-  uint64_t seen_bytes = 0;     // at the last look
+  uint64_t seen_bytes = 0;     // when a further chunk of it had come, the way out
+  uint64_t seen_moved = 0;     // had taken so much
   uint64_t offered_moved = 0;  // what the way out had taken when it was first seen there, and 1
 };
 

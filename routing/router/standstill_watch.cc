@@ -91,8 +91,14 @@ void StandstillWatch::note_waiting(RelayedConnection& connection, Fragment& frag
   if (!leaves || !devices_.endpoint(out.device).delivered_bytes(out.connection)) return;
   LegFlow& takes = out.progress[Direction::takes];
   FragmentLook& look = fragment.look;
-  if (fragment.here == Here::whole || fragment.fill.placed_bytes > look.seen_bytes) takes.waited_for = true;
-  look.seen_bytes = fragment.fill.placed_bytes;
+  // When it has taken what was there, it has nothing to take before a further chunk has come, and
+  // waits as we do.
+  const bool has_more = fragment.here == Here::whole || fragment.fill.placed_bytes >= look.seen_bytes + arriving_chunk_bytes;
+  if (has_more) {
+    look.seen_bytes = fragment.fill.placed_bytes;
+    look.seen_moved = takes.clock.moved;
+  }
+  if (has_more || (look.seen_bytes > 0 && takes.clock.moved == look.seen_moved)) takes.waited_for = true;
   if (look.offered_moved == 0) look.offered_moved = takes.clock.moved + 1;
   const uint64_t others = skipped_after_fragments * pool_.fragment_bytes();
   const bool is_skipped = fragment.here == Here::whole && takes.clock.moved > look.offered_moved + others;

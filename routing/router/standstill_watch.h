@@ -25,6 +25,10 @@ inline constexpr Duration press_interval = std::chrono::seconds(1);
 inline constexpr Duration cut_anyway = std::chrono::seconds(30);
 inline constexpr Duration hop_watch = std::chrono::seconds(5);
 
+// Of a fragment that still arrives a network sends nothing on before so much more has come: the
+// smallest chunk of a stream (transports/stream/limits.h).
+inline constexpr uint64_t arriving_chunk_bytes = 260u << 10;
+
 class StandstillWatch {
  public:
   StandstillWatch(bool enabled, const Devices& devices, const FragmentPool& pool, ConnectionTable& connections,

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <memory>
 
+#include "routing/router/standstill_watch.h"
 #include "tests/sim/deadlock/world.h"
 #include "tests/unit/routing/raw_peer.h"
+#include "transports/stream/limits.h"
 
 using namespace ccixfer;
 using namespace ccixfer::routing;
@@ -247,6 +249,52 @@ TEST_CASE("router_standstill__a_slow_receiver__is_never_cut_off") {
   flows.start_all();
   REQUIRE(flows.run(seconds(30)));
   CHECK(flows.all_delivered());
+}
+
+namespace {
+
+// A fragment comes over subnet 1 in ten seconds, a chunk of it in 2.7 s. Nobody has told that this is the slower way, so it is
+// offered with its first bytes. There is one buffer, and others wait for it.
+struct SlowWayIn {
+  Net net{5};
+  Flows flows{net};
+  App* from = nullptr;
+  App* to = nullptr;
+  SlowWayIn() {
+    net.options.fragment_bytes = 1u << 20;
+    net.pool_of_one();
+    net.set_rate(1, 100'000);
+    net.set_rate(3, 100'000'000);
+    net.rates[1] = net.rates[3];
+    net.router({1, 3});
+    net.settle();
+    from = &net.app(1);
+    to = &net.app(3);
+    for (int i = 0; i < 3; ++i) flows.add(*from, i == 0 ? *to : net.app(3), 3u << 19);
+  }
+};
+
+}  // namespace
+
+// Its way out sends nothing of a fragment before a whole chunk has come: the destination waits as we do.
+TEST_CASE("router_standstill__a_slow_way_in__the_destination_is_not_blamed_for_it") {
+  static_assert(arriving_chunk_bytes >= stream::chunk_bytes_min);
+  SlowWayIn slow;
+  slow.flows.start_all();
+  REQUIRE(slow.flows.run(seconds(60)));
+  CHECK(slow.flows.all_delivered());
+}
+
+TEST_CASE("router_standstill__a_slow_way_in_and_a_stopped_destination__it_is_cut_off_before_all_has_come") {
+  SlowWayIn slow;
+  slow.flows.start(0);
+  slow.net.world.run_for(milliseconds(500));
+  slow.net.world.remove_actor(slow.to->node, slow.to);
+  slow.flows.start(1);
+  REQUIRE(slow.flows.run_until_ended(0, seconds(6)));
+  CHECK_FALSE(slow.flows[0].delivered());
+  REQUIRE(slow.flows.run_until_ended(1, seconds(60)));
+  CHECK(slow.flows[1].delivered());
 }
 
 namespace {
