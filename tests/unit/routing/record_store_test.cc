@@ -215,6 +215,17 @@ TEST_CASE("record_store__a_router_of_another_as_restarts__what_it_says_itself_is
   CHECK_FALSE(is_reached());
 }
 
+// We have lost it, and its AS has not: nothing about it is new there.
+TEST_CASE("record_store__a_router_of_another_as_is_out_of_reach__is_back_with_the_words_of_its_neighbour") {
+  const RecordPeer link{71, 2, true, 99}, other_link{72, 2, true, 98};
+  Told told;
+  CHECK(told.hear(link, Told::of_router(99, 5, 2)).empty());
+  told.store.suspect(99, told.now);
+  CHECK(told.store.known() == 1);
+  CHECK(told.hear(other_link, Told::of_router(99, 5, 2)).empty());
+  CHECK(told.store.known() == 2);
+}
+
 TEST_CASE("record_store__other_as_invent_routers__ours_find_room_and_nobody_is_at_fault") {
   Told told;
   uint64_t id = 1000;
