@@ -192,6 +192,8 @@ Status Endpoint::set_send_buffers(uint32_t operations) {
   return Status::success;
 }
 
+void Endpoint::set_send_share(uint32_t operations) { impl_->options.send_share = operations; }
+
 Duration Endpoint::send_timeout() const { return impl_->options.send_timeout; }
 Duration Endpoint::keepalive() const { return impl_->options.keepalive; }
 uint32_t Endpoint::receive_buffers() const { return impl_->options.receive_buffers; }
@@ -211,10 +213,10 @@ Status Endpoint::send(Connection connection, std::span<const Bytes> parts, const
     if (part.size() > record->max_send_bytes - total_bytes) return Status::message_size;
     total_bytes += part.size();
   }
-  if (impl_->in_use >= impl_->options.send_operations_max) return Status::no_buffers;
-  const uint64_t token = impl_->begin_operation(options.context, options.silent, options.waiter);
+  if (!impl_->has_room(*record)) return Status::no_buffers;
+  const uint64_t token = impl_->begin_operation(*record, options.context, options.silent, options.waiter);
   const Status status = impl_->transport->send(connection, parts, token);
-  if (status != Status::success) impl_->drop_operation(token);
+  if (status != Status::success) impl_->drop_operation(connection, token);
   return status;
 }
 
@@ -255,7 +257,7 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
   ports::RmaRequest request;
   MutableBytes local;
   if (const Status status = check_rma(*record, rma_options, local, request.local); status != Status::success) return status;
-  if (in_use >= options.send_operations_max) return Status::no_buffers;
+  if (!has_room(*record)) return Status::no_buffers;
 
   request.write = rma_options.write;
   request.remote = rma_options.remote;
@@ -272,9 +274,10 @@ Status Endpoint::Impl::rma(ConnectionId connection, const RmaOptions& rma_option
   request.buffer_is_posted = rma_options.buffer_is_posted;
   request.source_is_file = rma_options.source_is_file;
   request.local_completion = rma_options.local_completion;
-  const uint64_t token = begin_operation(rma_options.context, rma_options.silent, rma_options.waiter, rma_options.local_completion);
+  const uint64_t token =
+      begin_operation(*record, rma_options.context, rma_options.silent, rma_options.waiter, rma_options.local_completion);
   const Status status = transport->rma(connection, request, token);
-  if (status != Status::success) drop_operation(token);
+  if (status != Status::success) drop_operation(connection, token);
   return status;
 }
 

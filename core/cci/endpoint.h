@@ -87,6 +87,7 @@ class MessageTaker {
 struct EndpointOptions {
   uint32_t receive_buffers = 1024;
   uint32_t send_operations_max = 65536;  // sends, RMAs and connects in flight
+  uint32_t send_share = 0;               // see set_send_share()
   Duration send_timeout = forever;       // of new connections
   Duration keepalive{0};                 // of new connections; zero: the transport's own, which loses a dead one
 };
@@ -191,6 +192,10 @@ class Endpoint {
   Status set_keepalive(Duration timeout);
   Status set_receive_buffers(uint32_t buffers);
   Status set_send_buffers(uint32_t operations);
+  // Before its first connection. When half of send_operations_max are in flight, a connection that has so many takes no further one
+  // (no_buffers): connections whose peers answer nothing leave room for all the others, and for connects. 0: each takes what there
+  // is, which is right for who trusts its peers.
+  void set_send_share(uint32_t operations);
   [[nodiscard]] Duration send_timeout() const;
   [[nodiscard]] Duration keepalive() const;
   [[nodiscard]] uint32_t receive_buffers() const;
@@ -198,8 +203,8 @@ class Endpoint {
   [[nodiscard]] static RmaAlignment rma_alignment() { return {}; }
 
   // message_size: larger than max_send_bytes; no_buffers: send_operations_max in flight (an operation counts until its event was
-  // taken), or the transport's bound; not_found: no such connection; again: it is not established yet, and if it was accepted
-  // here, its transport takes nothing before it is; invalid: null memory.
+  // taken), the connection's share of them, or the transport's bound; not_found: no such connection; again: it is not established
+  // yet, and if it was accepted here, its transport takes nothing before it is; invalid: null memory.
   [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, uint64_t context, bool silent = false);
   [[nodiscard]] Status send(Connection connection, Bytes message, uint64_t context, bool silent = false);
   [[nodiscard]] Status send(Connection connection, std::span<const Bytes> parts, const SendOptions& options);

@@ -24,6 +24,7 @@ struct ConnectionRecord {
   Attribute attribute = Attribute::reliable_ordered;
   bool keepalive_queued = false;
   uint32_t hints_queued = 0;
+  uint32_t in_flight = 0;  // operations that the transport has not ended; counted where there is a send_share
   Duration send_timeout = forever;
   Duration keepalive{0};
   uint32_t max_send_bytes = 0;
@@ -75,9 +76,11 @@ struct Endpoint::Impl final : ports::TransportSink {
   Status established(ports::ConnectionId connection, ConnectionRecord*& record);
   Status takes_operations(ports::ConnectionId connection, ConnectionRecord*& record);  // and from its acceptance on
   Event& queue(EventType type, Status status, ports::ConnectionId connection, uint64_t context);
-  uint64_t begin_operation(uint64_t context, bool silent, uint64_t waiter, bool wants_local = false);
+  uint64_t begin_operation(ConnectionRecord& record, uint64_t context, bool silent, uint64_t waiter, bool wants_local = false);
+  [[nodiscard]] bool has_room(const ConnectionRecord& record) const;  // for another operation
+  void uncount(ports::ConnectionId connection);                       // one that was in flight
   OperationRecord* operation_of(uint64_t token);
-  void drop_operation(uint64_t token);  // it never began
+  void drop_operation(ports::ConnectionId connection, uint64_t token);  // it never began
   std::optional<OperationRecord> end_operation(uint64_t token);
   void leave(ports::ConnectionId connection, ConnectionRecord& record);
   void complete(ports::ConnectionId connection, uint64_t token, ports::OperationResult ending);

@@ -61,7 +61,8 @@ Event& Endpoint::Impl::queue(EventType type, Status status, ConnectionId connect
   return event;
 }
 
-uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent, uint64_t waiter, bool wants_local) {
+uint64_t Endpoint::Impl::begin_operation(ConnectionRecord& record, uint64_t context, bool silent, uint64_t waiter,
+                                         bool wants_local) {
   const SlotName name = operations.take();
   OperationRecord& operation = operations[name.index];
   operation.silent = silent;
@@ -69,7 +70,18 @@ uint64_t Endpoint::Impl::begin_operation(uint64_t context, bool silent, uint64_t
   operation.waiter = waiter;
   operation.context = context;
   in_use += wants_local ? 2u : 1u;
+  if (options.send_share > 0) ++record.in_flight;
   return name.packed();
+}
+
+bool Endpoint::Impl::has_room(const ConnectionRecord& record) const {
+  if (in_use >= options.send_operations_max) return false;
+  return options.send_share == 0 || in_use < options.send_operations_max / 2 || record.in_flight < options.send_share;
+}
+
+void Endpoint::Impl::uncount(ConnectionId connection) {
+  if (options.send_share == 0) return;
+  if (ConnectionRecord* record = find(connection)) --record->in_flight;
 }
 
 OperationRecord* Endpoint::Impl::operation_of(uint64_t token) { return operations.find(SlotName::of(token)); }
@@ -82,7 +94,8 @@ std::optional<OperationRecord> Endpoint::Impl::end_operation(uint64_t token) {
   return ended;
 }
 
-void Endpoint::Impl::drop_operation(uint64_t token) {
+void Endpoint::Impl::drop_operation(ConnectionId connection, uint64_t token) {
+  uncount(connection);
   if (const auto dropped = end_operation(token)) in_use -= dropped->wants_local ? 2u : 1u;
 }
 
@@ -214,6 +227,7 @@ void Endpoint::Impl::fail_unanswered(ConnectionId connection) {
 void Endpoint::Impl::complete(ConnectionId connection, uint64_t token, ports::OperationResult ending) {
   const std::optional<OperationRecord> ended = end_operation(token);
   if (!ended) return;
+  uncount(connection);
   if (ended->wants_local && ending.good()) queue(EventType::local_completion, Status::success, connection, ended->context);
   if (ended->wants_local && !ending.good()) --in_use;
   if (ended->silent && ending.good()) {

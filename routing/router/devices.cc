@@ -10,6 +10,15 @@
 
 namespace ccixfer::routing {
 
+Devices::Devices(std::vector<RouterDevice> devices) {
+  for (RouterDevice& device : devices) add(std::move(device));
+}
+
+void Devices::add(RouterDevice device) {
+  if (device.endpoint) device.endpoint->set_send_share(leg_send_share);
+  devices_.push_back(std::move(device));
+}
+
 std::vector<ToldDevice> Devices::told() const {
   std::vector<ToldDevice> all;
   for (uint32_t i = 0; i < count(); ++i) {

@@ -17,6 +17,10 @@
 namespace ccixfer::routing {
 
 // A device as the router's own record has it, and which of the devices it is.
+// What a connection may have in flight on a device when half of all that may be is: so little that as
+// many connections as a router has cannot fill the other half.
+inline constexpr uint32_t leg_send_share = 2;
+
 struct ToldDevice {
   uint32_t device = 0;
   DeviceRecord record;
@@ -24,7 +28,7 @@ struct ToldDevice {
 
 class Devices final : public MessageSender {
  public:
-  explicit Devices(std::vector<RouterDevice> devices) : devices_(std::move(devices)) {}
+  explicit Devices(std::vector<RouterDevice> devices);
   [[nodiscard]] uint32_t count() const { return static_cast<uint32_t>(devices_.size()); }
   [[nodiscard]] const RouterDevice& operator[](uint32_t device) const { return devices_[device]; }
   [[nodiscard]] cci::Endpoint& endpoint(uint32_t device) const { return *devices_[device].endpoint; }
@@ -53,7 +57,7 @@ class Devices final : public MessageSender {
   void forget_latencies();
   // A changed configuration: all but the endpoint, the name, the subnet and the scheme.
   void change(uint32_t device, RouterDevice settings);
-  void add(RouterDevice device) { devices_.push_back(std::move(device)); }
+  void add(RouterDevice device);
   // Every endpoint ends, so that nothing reads or writes the router's memory any more.
   void close() { devices_.clear(); }
 

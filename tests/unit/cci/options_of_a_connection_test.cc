@@ -18,6 +18,8 @@ class Told final : public ports::Transport {
   struct Log {
     std::vector<std::pair<ConnectionId, Duration>> send_timeouts, keepalives;
     std::vector<ConnectionId> aborted, disconnected;
+    std::vector<uint64_t> sent;  // tokens
+    Status answer = Status::success;
   };
   explicit Told(std::shared_ptr<Log> log) : log_(std::move(log)) {}
   void bind(ports::TransportSink& sink, ports::RmaTarget&) override { sink_ = &sink; }
@@ -28,7 +30,10 @@ class Told final : public ports::Transport {
   Status reject(ConnectionId, std::string_view) override { return Status::success; }
   void disconnect(ConnectionId connection) override { log_->disconnected.push_back(connection); }
   void abort(ConnectionId connection) override { log_->aborted.push_back(connection); }
-  Status send(ConnectionId, std::span<const Bytes>, uint64_t) override { return Status::success; }
+  Status send(ConnectionId, std::span<const Bytes>, uint64_t token) override {
+    log_->sent.push_back(token);
+    return log_->answer;
+  }
   Status rma(ConnectionId, const ports::RmaRequest&, uint64_t) override { return Status::success; }
   void set_send_timeout(ConnectionId connection, Duration timeout) override {
     log_->send_timeouts.emplace_back(connection, timeout);
@@ -218,4 +223,35 @@ TEST_CASE("endpoint__a_connection_is_left_or_aborted__once_and_its_dial_gives_it
   CHECK((aborts ? f.log->disconnected : f.log->aborted).empty());
   CHECK_FALSE(f.endpoint->get_event());
   CHECK(f.endpoint->connect("told://2", {}));
+}
+
+TEST_CASE("endpoint__half_of_the_operations_are_in_flight__a_connection_with_its_share_gets_no_more") {
+  EndpointOptions options;
+  options.send_operations_max = 8;
+  Fixture f(options);
+  f.endpoint->set_send_share(1);
+  const Connection greedy = f.connected(), other = f.connected();
+  const auto send = [&](Connection connection) { return f.endpoint->send(connection, as_bytes("x"), 0, true); };
+  for (int i = 0; i < 4; ++i) CHECK(send(greedy) == Status::success);
+  CHECK(send(greedy) == Status::no_buffers);
+  CHECK(send(other) == Status::success);
+  CHECK(send(other) == Status::no_buffers);
+  CHECK(f.endpoint->connect("told://3", {}));  // takes no connection's share
+  f.endpoint->disconnect(other);               // and what is in flight of it stays so
+  const Connection third = f.connected();
+  CHECK(send(third) == Status::success);
+  CHECK(send(third) == Status::no_buffers);
+  const auto ends = [&](Connection connection, size_t number) {
+    f.happen([&, token = f.log->sent[number]](TransportSink& sink) { sink.on_completion(connection, token, Status::success); });
+  };
+  ends(third, 5);
+  CHECK(send(third) == Status::success);
+  for (size_t i = 0; i < 3; ++i) ends(greedy, i);
+  CHECK(send(greedy) == Status::no_buffers);  // it has one, and half of all are in flight
+  ends(greedy, 3);
+  f.log->answer = Status::no_buffers;
+  CHECK(send(greedy) == Status::no_buffers);  // of its transport, and that counts for nothing
+  f.log->answer = Status::success;
+  CHECK(send(greedy) == Status::success);
+  CHECK(send(greedy) == Status::no_buffers);
 }

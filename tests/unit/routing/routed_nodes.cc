@@ -78,6 +78,7 @@ RouterNode::RouterNode(sim::World& w, sim::Fabric& fabric, const std::string& na
     device.subnet = spec.subnet;
     device.scheme = "sim";
     device.endpoint = lower_endpoint(fabric, node, spec.network, spec.address, memory, counters, 1024, below);
+    static_cast<void>(device.endpoint->set_send_buffers(spec.send_operations_max));
     device.peers = std::move(spec.peers);
     device.uri = std::move(spec.uri);
     device.rate_bits_per_s = spec.rate_bits_per_s;

@@ -50,6 +50,7 @@ struct DeviceSpec {
   std::vector<uint32_t> wan_to = {};
   uint64_t rate_bits_per_s = 10'000'000'000;
   std::string uri = {};  // of a worker that follows: that of the router's device
+  uint32_t send_operations_max = cci::EndpointOptions{}.send_operations_max;
 };
 
 class RouterNode final : public sim::Actor {
