@@ -249,9 +249,12 @@ TEST_CASE("endpoint__half_of_the_operations_are_in_flight__a_connection_with_its
   for (size_t i = 0; i < 3; ++i) ends(greedy, i);
   CHECK(send(greedy) == Status::no_buffers);  // it has one, and half of all are in flight
   ends(greedy, 3);
-  f.log->answer = Status::no_buffers;
-  CHECK(send(greedy) == Status::no_buffers);  // of its transport, and that counts for nothing
-  f.log->answer = Status::success;
   CHECK(send(greedy) == Status::success);
   CHECK(send(greedy) == Status::no_buffers);
+  const Connection fourth = f.connected();
+  f.log->answer = Status::no_buffers;
+  CHECK(send(fourth) == Status::no_buffers);  // of its transport, and that counts for nothing
+  f.log->answer = Status::success;
+  CHECK(send(fourth) == Status::success);
+  CHECK(send(fourth) == Status::no_buffers);
 }
