@@ -85,9 +85,10 @@ DeviceRecord decode_device(wire::Reader& in) {
 
 }  // namespace
 
+std::string_view scheme_of(const DeviceRecord& device) { return std::string_view(device.uri).substr(0, device.uri.find("://")); }
+
 bool wans_join(const DeviceRecord& a, const DeviceRecord& b) {
-  const auto scheme = [](const DeviceRecord& device) { return std::string_view(device.uri).substr(0, device.uri.find("://")); };
-  if (!a.wan || !b.wan || a.subnet.as == b.subnet.as || scheme(a) != scheme(b)) return false;
+  if (!a.wan || !b.wan || a.subnet.as == b.subnet.as || scheme_of(a) != scheme_of(b)) return false;
   if (a.wan_to.empty() && b.wan_to.empty()) return true;
   return contains(a.wan_to, b.subnet.as) && contains(b.wan_to, a.subnet.as);
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -47,6 +48,7 @@ struct RouterRecord {
   friend bool operator==(const RouterRecord&, const RouterRecord&) = default;
 };
 
+[[nodiscard]] std::string_view scheme_of(const DeviceRecord& device);
 // Two WAN devices of different AS that reach one another: same scheme, and both public (no wan_to) or each naming the other.
 [[nodiscard]] bool wans_join(const DeviceRecord& a, const DeviceRecord& b);
 // What another AS may know of a record of ours: the WAN devices that serve it, without what they reach. No device is left: nothing.

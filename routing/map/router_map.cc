@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
+#include <tuple>
 
 namespace ccixfer::routing {
 namespace {
@@ -93,6 +94,18 @@ RouterMap::RouterMap(std::vector<RouterRecord> records, std::vector<Metric> orde
     }
   }
   for (const Place place : places_) subnet_of_.push_back(find(device(place).subnet));
+  group_wan_devices();
+}
+
+// By all that wans_join() asks of one side.
+void RouterMap::group_wan_devices() {
+  std::map<std::tuple<uint32_t, std::string_view, std::vector<uint32_t>>, size_t> groups;
+  wan_group_.resize(places_.size());
+  for (const Place place : wan_) {
+    const DeviceRecord& dev = device(place);
+    wan_group_[state(place)] = groups.try_emplace({dev.subnet.as, scheme_of(dev), dev.wan_to}, groups.size()).first->second;
+  }
+  wan_groups_ = groups.size();
 }
 
 const RouterMap::Subnet* RouterMap::find(SubnetId subnet) const {
@@ -145,7 +158,8 @@ bool RouterMap::is_on(uint32_t router, SubnetId subnet) const {
 
 // Dijkstra from the destination backwards, over two kinds of nodes: traffic that leaves a router by a device, and traffic that has
 // arrived at one. A subnet is an edge between all its routers: the first arrival on it prices it for all the others, the second one
-// for the first, and no later one can be cheaper.
+// for the first, and no later one can be cheaper. So is what WAN devices join that are equal in all that decides on it: with many
+// of them each arrival would else look at all the others.
 struct RouterMap::Search {
   const RouterMap& map;
   uint32_t source_as;
@@ -155,8 +169,16 @@ struct RouterMap::Search {
   struct Arrivals {
     uint32_t first = UINT32_MAX;  // router
     bool from_two = false;
+    // Whether it can make anything cheaper.
+    bool add(uint32_t router) {
+      if (from_two || first == router) return false;
+      from_two = first != UINT32_MAX;
+      first = std::min(first, router);
+      return true;
+    }
   };
   std::vector<Arrivals> arrivals;         // by subnet
+  std::vector<Arrivals> wan_arrivals;     // by group of WAN devices
   using Entry = std::pair<Cost, size_t>;  // leaving by the device of that state costs so much
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
 
@@ -166,7 +188,8 @@ struct RouterMap::Search {
         to_as(as),
         arrive(m.places_.size(), infinite),
         left(m.places_.size()),
-        arrivals(m.subnets_.size()) {}
+        arrivals(m.subnets_.size()),
+        wan_arrivals(m.wan_groups_) {}
 
   void arrived(Place place, const Cost& distance) {
     arrive[map.state(place)] = distance;
@@ -177,13 +200,10 @@ struct RouterMap::Search {
       queue.push({distance + map.subnet_of_[at]->cost, at});
     };
     const Subnet* subnet = map.subnet_of_[map.state(place)];
-    Arrivals& known = arrivals[subnet->index];
-    if (!known.from_two && known.first != place.router) {
-      known.from_two = known.first != UINT32_MAX;
-      known.first = std::min(known.first, place.router);
+    if (arrivals[subnet->index].add(place.router)) {
       for (const Place out : subnet->places) leave(out);
     }
-    if (!dev.wan) return;
+    if (!dev.wan || !wan_arrivals[map.wan_group_[map.state(place)]].add(place.router)) return;
     for (const Place out : map.wan_) {
       if (map.device(out).subnet != dev.subnet && map.joined(map.device(out), dev)) leave(out);
     }

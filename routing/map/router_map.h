@@ -88,6 +88,7 @@ class RouterMap {
   [[nodiscard]] const DeviceRecord& device(Place place) const { return records_[place.router].devices[place.device]; }
   [[nodiscard]] size_t state(Place place) const { return base_[place.router] + place.device; }
   [[nodiscard]] const Subnet* find(SubnetId subnet) const;
+  void group_wan_devices();
   [[nodiscard]] bool joined(const DeviceRecord& a, const DeviceRecord& b) const;
   [[nodiscard]] bool passable(const DeviceRecord& device, uint32_t source_as, uint32_t to_as) const;
   [[nodiscard]] std::vector<Place> neighbours(const DeviceRecord& from) const;
@@ -106,6 +107,8 @@ class RouterMap {
   std::vector<const Subnet*> subnet_of_;
   std::map<SubnetId, Subnet> subnets_;
   std::vector<Place> wan_;
+  std::vector<size_t> wan_group_;  // by state, of a WAN device: those with the same number join the same devices
+  size_t wan_groups_ = 0;
 };
 
 }  // namespace ccixfer::routing

@@ -1,4 +1,5 @@
 // Routes that begin or end on a wide area network itself, and the table of routes to what nobody has.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "routing/map/router_map.h"
@@ -67,4 +68,44 @@ TEST_CASE("map__routes_to_a_subnet_that_nobody_has__none_and_none_was_left_out")
   bool cut = true;
   CHECK(map.routes({1, 1}, {1, corners + 1}, &cut).empty());
   CHECK_FALSE(cut);
+}
+
+// Border routers that are alike are looked at once for all of them. These are not alike: the near ones serve another AS.
+TEST_CASE("map__near_border_routers_that_do_not_serve_us__do_not_hide_a_far_one_that_does") {
+  const auto border = [](uint64_t id, uint64_t gigabits, std::vector<uint32_t> serves, const char* uri) {
+    RouterRecord record = router(id, {on({2, static_cast<uint32_t>(id)}), wan_on({2, wan}, uri)});
+    record.devices[0].rate_bits_per_s = gigabits * 1'000'000'000;
+    record.devices[1].wan_to = std::move(serves);
+    record.devices.push_back(on({2, 1}));
+    return record;
+  };
+  const std::vector<RouterRecord> near{border(11, 100, {3}, "tcp://w:7000"), border(12, 100, {3}, "tcp://w:7000"),
+                                       border(13, 100, {}, "udp://w:7000"), border(14, 100, {}, "udp://w:7000")};
+  const RouterRecord far = router(15, {on({2, 2}), wan_on({2, other_wan})});
+  RouterRecord inside = router(16, {on({2, 1}), on({2, 2})});
+  std::vector<RouterRecord> records = near;
+  records.push_back(far);
+  records.push_back(inside);
+  records.push_back(router(1, {on({1, 1}), wan_on({1, wan})}));
+  records.push_back(router(2, {on({1, 1}), wan_on({1, other_wan})}));
+  const RouterMap map(records, hops_only);
+  for (const uint64_t ours : {1u, 2u}) {
+    const auto hops = map.next_hops(ours, {1, 1}, {1, 1}, {2, 1});
+    const auto over_wan = std::find_if(hops.begin(), hops.end(), [](const NextHop& hop) { return hop.router >= 10; });
+    REQUIRE(over_wan != hops.end());
+    CHECK(over_wan->router == 15);
+  }
+}
+
+// The one that is alike may be the asker itself.
+TEST_CASE("map__border_routers_that_are_alike__each_is_reached_by_the_other_side") {
+  std::vector<RouterRecord> records{router(1, {on({1, 1}), wan_on({1, wan}), wan_on({1, other_wan})}),
+                                    router(2, {on({1, 1}), wan_on({1, wan})})};
+  for (uint64_t id = 11; id <= 13; ++id) records.push_back(router(id, {on({2, 1}), wan_on({2, wan})}));
+  const RouterMap map(records, hops_only);
+  for (const uint64_t ours : {1u, 2u}) {
+    const auto hops = map.next_hops(ours, {1, 1}, {1, 1}, {2, 1});
+    CHECK(std::count_if(hops.begin(), hops.end(), [](const NextHop& hop) { return hop.router > 10 && hop.rank == 0; }) ==
+          (ours == 1 ? 6 : 3));
+  }
 }
