@@ -88,6 +88,7 @@ TEST_CASE("map__near_border_routers_that_do_not_serve_us__do_not_hide_a_far_one_
   records.push_back(inside);
   records.push_back(router(1, {on({1, 1}), wan_on({1, wan})}));
   records.push_back(router(2, {on({1, 1}), wan_on({1, other_wan})}));
+  records.push_back(router(3, {on({1, 1}), on({1, 5})}));
   const RouterMap map(records, hops_only);
   for (const uint64_t ours : {1u, 2u}) {
     const auto hops = map.next_hops(ours, {1, 1}, {1, 1}, {2, 1});
@@ -95,17 +96,18 @@ TEST_CASE("map__near_border_routers_that_do_not_serve_us__do_not_hide_a_far_one_
     REQUIRE(over_wan != hops.end());
     CHECK(over_wan->router == 15);
   }
+  CHECK(map.next_hops(3, {1, 5}, {1, 5}, {2, 1}).size() == 2);
 }
 
-// The one that is alike may be the asker itself.
-TEST_CASE("map__border_routers_that_are_alike__each_is_reached_by_the_other_side") {
+TEST_CASE("map__border_routers_that_are_alike__each_is_a_way_and_so_is_each_of_ours_that_joins_them") {
   std::vector<RouterRecord> records{router(1, {on({1, 1}), wan_on({1, wan}), wan_on({1, other_wan})}),
-                                    router(2, {on({1, 1}), wan_on({1, wan})})};
+                                    router(2, {on({1, 1}), wan_on({1, wan})}), router(3, {on({1, 1}), on({1, 5})})};
   for (uint64_t id = 11; id <= 13; ++id) records.push_back(router(id, {on({2, 1}), wan_on({2, wan})}));
   const RouterMap map(records, hops_only);
   for (const uint64_t ours : {1u, 2u}) {
     const auto hops = map.next_hops(ours, {1, 1}, {1, 1}, {2, 1});
-    CHECK(std::count_if(hops.begin(), hops.end(), [](const NextHop& hop) { return hop.router > 10 && hop.rank == 0; }) ==
-          (ours == 1 ? 6 : 3));
+    const auto best = [](const NextHop& hop) { return hop.router > 10 && hop.rank == 0; };
+    CHECK(std::count_if(hops.begin(), hops.end(), best) == (ours == 1 ? 6 : 3));
   }
+  CHECK(map.next_hops(3, {1, 5}, {1, 5}, {2, 1}).size() == 2);
 }
