@@ -24,7 +24,7 @@
 namespace ccixfer::routing {
 
 // A connect takes no longer than that at this router, whatever it asks for: it has a place among those that are being set up.
-inline constexpr Duration connect_time_max = std::chrono::minutes(2);
+inline constexpr Duration connect_time_max = std::chrono::hours(2);
 inline constexpr Duration hop_dial_timeout = std::chrono::seconds(5);
 // Then the initiator is told which hop has not answered.
 inline constexpr Duration hop_patience = std::chrono::seconds(1);

@@ -89,7 +89,7 @@ TEST_CASE("router_settings__loaded_anew__the_address_file_follows_or_the_router_
   std::filesystem::create_directory(here.path("uris"));
   routing.signal(SIGHUP);
   CHECK(member(routing.said.await("reloaded"), "status") == "ok");
-  CHECK(routing.said.text.lines("cannot write the uri file: " + here.path("uris") + ": Is a directory").size() == 1);
+  CHECK(routing.said.text.lines("--uri-file: " + here.path("uris") + " is a directory").size() == 1);
   CHECK(of(routing.stop()) == "ok: ");
 }
 

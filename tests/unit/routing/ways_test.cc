@@ -444,12 +444,12 @@ TEST_CASE("router_ways__connects_of_one_peer_under_way__leave_room_for_the_other
   Ways ways(1);
   RawPeer many(ways.world, ways.fabric, "left", "10.0.0.67");
   ConnectRequest request = RawPeer::usual_request(destination);
-  request.timeout = forever;
+  request.timeout = std::chrono::minutes(1);
   size_t taken = 0;
   for (; taken < connections_setting_up_max && many.connect(router_uri, ports::Role::hop); ++taken) many.say(request);
   CHECK(taken == connections_setting_up_max / 2);
   CHECK(ways.room() == connections_setting_up_of_peer_max);
-  ways.world.run_for(connect_time_max + seconds(15));
+  ways.world.run_for(request.timeout + seconds(15));
   CHECK(ways.node->router->connections_open() == 0);
   CHECK(ways.room("10.0.0.69") == connections_setting_up_max / 2);
 }
