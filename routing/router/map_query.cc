@@ -9,7 +9,8 @@
 namespace ccixfer::routing {
 namespace {
 
-ErrorKind kind_of_connect(Status status) {
+ErrorKind kind_of_connect(Status status, std::string_view reason) {
+  if (status == Status::refused && reason.starts_with(words_of_no_grant)) return ErrorKind::not_authorised;
   if (status == Status::version) return ErrorKind::protocol;
   if (status == Status::not_authenticated) return ErrorKind::authentication;
   return status == Status::not_authorised ? ErrorKind::not_authorised : ErrorKind::no_answer;
@@ -54,7 +55,8 @@ bool MapQuery::on_event(const cci::Event& event) {
     case cci::EventType::connect: {
       if (event.status != Status::success) {
         connection_ = {};
-        end(fail(kind_of_connect(event.status), fmt::format("{}: {} {}", uri_, to_string(event.status), event.reason)));
+        const std::string_view why = event.reason.empty() ? to_string(event.status) : std::string_view(event.reason);
+        end(fail(kind_of_connect(event.status, event.reason), fmt::format("{}: {}", uri_, why)));
         return true;
       }
       if (const auto hops = endpoint_.hops(connection_); !hops.empty()) router_ = hops.front();

@@ -151,6 +151,19 @@ TEST_CASE("map_query__not_let_in_for_version_or_identity__the_kind_says_which") 
   asked.check_failed(kind, "they speak 9");
 }
 
+TEST_CASE("map_query__refused_in_words__the_kind_is_that_of_the_words") {
+  const auto [words, kind] = GENERATE(table<std::string, ErrorKind>(
+      {{std::string(words_of_no_grant) + "we may not ask here", ErrorKind::not_authorised}, {"too many", ErrorKind::no_answer}}));
+  Asked asked;
+  cci::Event event;
+  event.type = EventType::connect;
+  event.context = 42;
+  event.status = Status::refused;
+  event.reason = words;
+  CHECK(asked.query->on_event(event));
+  asked.check_failed(kind, std::string(router_uri) + ": " + words);
+}
+
 TEST_CASE("map_query__the_router_takes_the_question_and_says_nothing__no_answer_in_time") {
   Asked asked;
   asked.await_question();
