@@ -1,6 +1,6 @@
 // Pieces that become holes, as the source says of its sparse files. One job at a time makes all that waits, so that a slow disk
 // never has more than one of them, however many messages come.
-// Bound: hole_ranges_max ranges wait; a source that says more meanwhile breaks the protocol.
+// Bound: hole_ranges_max ranges and messages wait; a source that says more meanwhile breaks the protocol.
 // Protocol thread; the holes are made in jobs.
 #pragma once
 #include <functional>
@@ -25,8 +25,8 @@ class HoleQueue {
 
   // False: too many wait.
   [[nodiscard]] bool add(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged, const session::Holes& holes) {
-    if (ranges_ + holes.ranges.size() > hole_ranges_max) return false;
-    ranges_ += holes.ranges.size();
+    if (ranges_ + cost(holes) > hole_ranges_max) return false;
+    ranges_ += cost(holes);
     waiting_.push_back({task, staged, holes});
     turn();
     return true;
@@ -39,6 +39,8 @@ class HoleQueue {
     session::Holes holes;
     int error_number = 0;
   };
+  // A message without ranges takes room too.
+  [[nodiscard]] static size_t cost(const session::Holes& holes) { return 1 + holes.ranges.size(); }
   void turn() {
     if (is_running_ || waiting_.empty()) return;
     is_running_ = true;
@@ -50,7 +52,7 @@ class HoleQueue {
         [this, batch] {
           is_running_ = false;
           for (const Work& work : *batch) {
-            ranges_ -= work.holes.ranges.size();
+            ranges_ -= cost(work.holes);
             told_(work.holes, work.error_number);
           }
           turn();
