@@ -34,7 +34,7 @@ std::optional<std::string> option_without_value(const CLI::App& command) {
 std::string why_no_count(const std::string& text) {
   constexpr size_t digits_max = 18;
   const bool is_count = !text.empty() && text.size() <= digits_max && text.find_first_not_of("0123456789") == std::string::npos;
-  return is_count ? "" : text + ": give a whole number";
+  return is_count ? "" : text + ": give a whole number of 0 or more";
 }
 
 }  // namespace ccixfer::program

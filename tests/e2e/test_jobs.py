@@ -133,6 +133,9 @@ def test_failed_list__names_what_failed__and_is_empty_when_nothing_did():
             check(some.wait() == 23, some.tail())
             check(sorted(failed.read_bytes().splitlines()) == sorted([b"plain", b"sub/odd \xff", b"./#comment"]), f"{failed.read_bytes()}")
             check("1 names with line breaks are left out" in some.stderr(), some.tail())
+            failed.write_bytes(b"last night's\n")
+            dry = lab.start(None, "dry", *job, "-n", "--failed-list", failed)
+            check(dry.wait() in (0, 23) and failed.read_bytes() == b"last night's\n", f"{dry.tail()}: {failed.read_bytes()}")
             zeros = lab.start(None, "zeros", *job, "--failed-list", failed, "-0")
             check(zeros.wait() == 23, zeros.tail())
             escaped = [b"./" + name if name.startswith(b"#") else name for name in names]   # --files-from -0 has comments too
