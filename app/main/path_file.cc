@@ -51,7 +51,7 @@ void PathFile::read() {
 void PathFile::write() const {
   const std::string text = table_.text();
   const ssize_t n = ::pwrite(file_.get(), text.data(), text.size(), 0);
-  if (n >= 0) static_cast<void>(::ftruncate(file_.get(), n));
+  if (n < 0 || ::ftruncate(file_.get(), n) != 0) log(LogLevel::info, "paths are not remembered: {}", std::strerror(errno));
 }
 
 }  // namespace ccixfer::program

@@ -475,8 +475,7 @@ void Destination::Impl::on_end(const session::End& end) {
 
 void Destination::Impl::on_unlisted(const session::Unlisted& unlisted) {
   if (!end_.on_unlisted()) return session_.reject("more names than a source may tell");
-  if (!results_.unlisted(unlisted.path, unlisted.reason)) return;
-  session_.warn(fmt::format("{}: the source could not list it: {}", printable(unlisted.path), printable(unlisted.reason)));
+  results_.unlisted(unlisted.path, "the source could not list it: " + unlisted.reason);
 }
 
 void Destination::Impl::on_bye() {

@@ -36,10 +36,8 @@ std::shared_ptr<session::KeptNames> Results::kept_backups() {
   return record_->kept_backups();
 }
 
-bool Results::unlisted(const std::string& path, std::string_view reason) {
-  const bool is_news = record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed);
-  if (is_news) observer_.on_file(path, 0, "failed", reason);
-  return is_news;
+void Results::unlisted(const std::string& path, std::string_view reason) {
+  if (record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed)) observer_.on_file(path, 0, "failed", reason);
 }
 
 void Results::tell_of_dry_run(const Decision& decision, std::string_view what) {

@@ -67,7 +67,7 @@ class Results {
   void asked_again() { ++tally_.segments_resent; }
   void not_listed(uint64_t failed, uint64_t vanished);
   // What the source could not list, by name. False: an earlier session of the transfer said so too.
-  [[nodiscard]] bool unlisted(const std::string& path, std::string_view reason);
+  void unlisted(const std::string& path, std::string_view reason);
   void deleted(const DeleteStep& step);
   [[nodiscard]] uint64_t deleted_before() const { return record_->deleted(); }  // by earlier sessions of the transfer
   [[nodiscard]] std::shared_ptr<session::KeptNames> kept_backups();             // by those sessions and this one

@@ -176,13 +176,15 @@ void Reporter::file(const File& file) {
   impl_->others.skipped += file.status == "skipped" ? 1u : 0u;
   impl_->others.deleted += file.status == "deleted" ? 1u : 0u;
   if (impl_->options.stats) impl_->files.count(file.status, file.reason);
-  if (impl_->options.verbose == 0 && !impl_->log && !impl_->options.list) return;
+  const bool has_failed = file.status == "failed";
+  if (!has_failed && impl_->options.verbose == 0 && !impl_->log && !impl_->options.list) return;
   std::string line = fmt::format("{} {} ({} bytes)", file.status, printable(file.path), file.bytes);
   if (!file.reason.empty()) line += ": " + printable(file.reason);
-  impl_->to_log(LogLevel::info, line);
-  if (impl_->options.list) {
-    output(line);
-  } else if (impl_->options.verbose > (file.status == "unchanged" ? 1u : 0u)) {
+  impl_->to_log(has_failed ? LogLevel::warning : LogLevel::info, line);
+  if (impl_->options.list) output(line);
+  if (has_failed) {  // an error of its own: whoever reads the end's "1 file failed" wants to know which
+    impl_->put_text(fmt::format("ccixfer: {}: {}", printable(file.path), printable(file.reason)), LogLevel::error);
+  } else if (!impl_->options.list && impl_->options.verbose > (file.status == "unchanged" ? 1u : 0u)) {
     impl_->put_text(line);
   }
 }

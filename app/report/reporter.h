@@ -53,7 +53,7 @@ class Reporter {
   void progress(const Moving& moving);  // called as often as one likes: speaks when progress_due()
   [[nodiscard]] Instant progress_due() const;
   [[nodiscard]] bool wants_progress() const;
-  void file(const File& file);
+  void file(const File& file);     // one that failed is an error: a line also under -q
   void item(const Item& item);     // a line of -i, on standard output
   void ended(const Ended& ended);  // a session that was accepted
   void transfer(const Transfer& transfer);

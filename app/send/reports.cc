@@ -53,9 +53,10 @@ bool Reports::not_listed(WalkRecord::Kind kind, std::string_view path, std::stri
   // from the names of files.
   const uint64_t name = TransferRecord::name(is_left_out ? std::string(path) + '\0' + "left out" : std::string(path), 0);
   const bool is_news = record_->say(name, TransferRecord::Said::failed);
-  if (is_news) observer_.on_warning(printable(path) + ": " + std::string(reason));
   if (is_left_out) {
-    if (is_news) observer_.on_file(path, 0, "skipped", reason);
+    if (!is_news) return false;
+    observer_.on_warning(printable(path) + ": " + std::string(reason));
+    observer_.on_file(path, 0, "skipped", reason);
     return false;
   }
   const bool vanished = kind == WalkRecord::Kind::vanished;
@@ -169,8 +170,6 @@ void Reports::grown(Entry& entry, uint64_t bytes) {
   entry.counted_bytes += bytes;
 }
 
-void Reports::refused(const Entry& entry) { observer_.on_warning(printable(shown_path(entry)) + ": " + words_of(entry.outcome)); }
-
 void Reports::delivered(const Entry& entry) {
   ++tally_.files;
   tell(entry, TransferRecord::Said::ok, {});
@@ -192,7 +191,6 @@ void Reports::failed(const Entry& entry, const session::FileResult& result) {
     ++tally_.files_failed;
   }
   const std::string reason = ours == SourceOutcome::ok ? words_of(result) : words_of(entry.outcome);
-  if (ours == SourceOutcome::ok) observer_.on_warning(printable(shown_path(entry)) + ": " + reason);
   tell(entry, TransferRecord::Said::failed, reason);
 }
 

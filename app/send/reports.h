@@ -46,7 +46,6 @@ class Reports {
   void would_make(const Entry& entry);
   void would_change(const Entry& entry);
   void grown(Entry& entry, uint64_t bytes);  // more of a file of unknown length was read
-  void refused(const Entry& entry);          // our end cannot send it
   void delivered(const Entry& entry);        // the file is durable at the destination
   void failed(const Entry& entry, const session::FileResult& result);
   void not_ours(const Entry& entry);  // of a helper: others send it, or tell that it has failed

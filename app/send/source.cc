@@ -309,7 +309,6 @@ void Source::Impl::leave_changed_files() {
 
 void Source::Impl::on_refused(const Entry& entry) {
   if (changed.take(entry)) return;
-  if (!is_helper()) reports.refused(entry);
   session::FileEnd end;
   end.index = entry.index;
   end.outcome = entry.outcome.outcome;

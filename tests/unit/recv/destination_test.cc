@@ -349,9 +349,7 @@ TEST_CASE("destination__end_tells_of_what_could_not_be_listed__counted_and_said"
   CHECK(rig.session->destination->tally().unlisted_failed == 2);
   CHECK(rig.session->destination->tally().unlisted_vanished == 3);
   CHECK(rig.session->notes.files.at("locked") == "failed");
-  CHECK(rig.session->notes.warnings == std::vector<std::string>{"locked: the source could not list it: Permission denied",
-                                                                "gone%0A: the source could not list it: vanished",
-                                                                "the source could not list 3 more: its own lines name them"});
+  CHECK(rig.session->notes.warnings == std::vector<std::string>{"the source could not list 3 more: its own lines name them"});
 }
 
 TEST_CASE("destination__more_unlisted_names_than_a_source_may_tell__are_dropped") {
@@ -363,9 +361,9 @@ TEST_CASE("destination__more_unlisted_names_than_a_source_may_tell__are_dropped"
     rig.session->source_link->post(session::Unlisted{false, fmt::format("x{}", i), "y"});
   rig.session->source_link->post(session::End{1, 2 * session::unlisted_named_max, 0});
   REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
-  const std::vector<std::string>& said = rig.session->notes.warnings;
+  const std::vector<std::string>& said = rig.session->notes.told;
   CHECK(std::count_if(said.begin(), said.end(), [](const std::string& line) {
-          return line.ends_with(": the source could not list it: y");
+          return line.ends_with(": failed, 0, the source could not list it: y");
         }) == session::unlisted_named_max);
 }
 

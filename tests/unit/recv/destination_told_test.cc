@@ -172,10 +172,9 @@ TEST_CASE("destination_told__what_the_source_could_not_list__by_name_with_its_wo
   rig.session->source_link->post(session::Unlisted{true, "new\nline", "vanished"});
   rig.session->source_link->post(session::End{0, 2, 3});
   REQUIRE(rig.session->run([&] { return rig.source().summary != nullptr; }));
-  CHECK(rig.session->notes.told == Words{"locked: failed, 0, Permission denied", "new\nline: failed, 0, vanished"});
-  CHECK(rig.session->notes.warnings == Words{"locked: the source could not list it: Permission denied",
-                                             "new%0Aline: the source could not list it: vanished",
-                                             "the source could not list 3 more: its own lines name them"});
+  CHECK(rig.session->notes.told == Words{"locked: failed, 0, the source could not list it: Permission denied",
+                                         "new\nline: failed, 0, the source could not list it: vanished"});
+  CHECK(rig.session->notes.warnings == Words{"the source could not list 3 more: its own lines name them"});
   CHECK(rig.session->destination->tally().unlisted_failed == 2);
   CHECK(rig.session->destination->tally().unlisted_vanished == 3);
 }

@@ -87,11 +87,11 @@ TEST_CASE("results__file_that_fails__takes_its_bytes_out_of_every_count") {
 
 TEST_CASE("results__what_the_source_cannot_list__is_told_once_in_a_transfer") {
   Rig rig;
-  CHECK(rig.results.unlisted("dir", "no permission"));
+  rig.results.unlisted("dir", "no permission");
   REQUIRE(rig.notes.told.size() == 1);
   Results later(rig.record, rig.notes);
-  CHECK_FALSE(later.unlisted("dir", "no permission"));
-  CHECK(later.unlisted("other", "no permission"));
+  later.unlisted("dir", "no permission");
+  later.unlisted("other", "no permission");
   CHECK(rig.notes.told.size() == 2);
 }
 

@@ -82,7 +82,8 @@ TEST_CASE("reporter__for_people__no_events") {
   desk.reporter->done({}, {}, true);
   CHECK(desk.events.take().empty());
   CHECK(desk.text.take() ==
-        "ready at tcp://h:1\nready at tcp://h:2\nccixfer: trying again: lost%0A\nccixfer: waiting, 2 before you\nso%0A\n"
+        "ready at tcp://h:1\nready at tcp://h:2\nccixfer: f: why\nccixfer: trying again: lost%0A\nccixfer: waiting, 2 before "
+        "you\nso%0A\n"
         "0 files, 0 B in 0.0 s (0 B/s)\n");
   desk.reporter->ended({});
   CHECK(desk.text.take().starts_with("transfer from "));
@@ -98,7 +99,10 @@ TEST_CASE("reporter__quiet__errors_only") {
   desk.reporter->ended({});
   desk.reporter->done({}, {}, true);
   log(LogLevel::warning, "mind too");
+  desk.reporter->file({"f", 3, "ok", "", ""});
   CHECK(desk.text.take().empty());
+  desk.reporter->file({"f\n", 3, "failed", "no\npermission", ""});
+  CHECK(desk.text.take() == "ccixfer: f%0A: no%0Apermission\n");
   desk.reporter->error({ErrorKind::network, ""});
   CHECK(desk.text.take() == "ccixfer: " + std::string(error_row(ErrorKind::network).words) + "\n");
 }
@@ -115,7 +119,8 @@ TEST_CASE("reporter__verbose__sessions_changed_files_and_then_all") {
   std::string expected;
   if (level >= 1) expected += "session ab with tcp://h:1 > r1 > h\nok f%0A (3 bytes)\n";
   if (level >= 2) expected += "unchanged g (4 bytes)\n";
-  if (level >= 1) expected += "failed h (5 bytes): why%0A\nccixfer: an information\n";
+  expected += "ccixfer: h: why%0A\n";
+  if (level >= 1) expected += "ccixfer: an information\n";
   if (level >= 2) expected += "ccixfer: a detail\n";
   CHECK(desk.text.take() == expected);
   desk.reporter->done({}, {}, true);
