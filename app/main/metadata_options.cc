@@ -1,16 +1,16 @@
 #include "app/main/metadata_options.h"
 
 #include <fmt/format.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sys/stat.h>
 
-#include <array>
+#include <cerrno>
 #include <charconv>
+#include <system_error>
 
 #include "app/session/limits.h"
 #include "app/session/messages.h"
 #include "core/base/units.h"
+#include "core/host/accounts.h"
 
 namespace ccixfer::program {
 
@@ -27,7 +27,6 @@ uint32_t session_options(const MetadataOptions& metadata) {
 namespace {
 
 constexpr uint32_t nobody = 65'534;  // for a name that is known to the peer, if to anybody
-constexpr size_t account_bytes = 16u << 10;
 
 Result<session::OwnerWish> owner_of(const std::string& text, bool is_group, bool here) {
   session::OwnerWish wish;
@@ -35,19 +34,17 @@ Result<session::OwnerWish> owner_of(const std::string& text, bool is_group, bool
   wish.is_set = true;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), wish.id);
   if (problem == std::errc() && end == text.data() + text.size()) return wish;
-  std::array<char, account_bytes> buffer;
-  passwd user{};
-  group many{};
-  passwd* found_user = nullptr;
-  group* found_group = nullptr;
-  const int error = is_group ? ::getgrnam_r(text.c_str(), &many, buffer.data(), buffer.size(), &found_group)
-                             : ::getpwnam_r(text.c_str(), &user, buffer.data(), buffer.size(), &found_user);
-  const bool is_known = error == 0 && (found_user != nullptr || found_group != nullptr);
-  if (!is_known && (here || text.size() > session::name_bytes_max)) {
-    return fail(ErrorKind::usage, fmt::format("bad value: --chown: {}: no such {} here: give a name or a number", printable(text),
-                                              is_group ? "group" : "user"));
+  const int error = host::id_of_account(is_group, text, wish.id);
+  const char* what = is_group ? "group" : "user";
+  if (error < 0 && error != -ENOENT) {
+    return fail(ErrorKind::file_io, fmt::format("--chown: {}: the {} cannot be looked up: {}: try again, or give its number",
+                                                printable(text), what, std::generic_category().message(-error)));
   }
-  wish.id = !is_known ? nobody : is_group ? many.gr_gid : user.pw_uid;
+  if (error < 0 && (here || text.size() > session::name_bytes_max)) {
+    return fail(ErrorKind::usage,
+                fmt::format("bad value: --chown: {}: no such {} here: give a name or a number", printable(text), what));
+  }
+  if (error < 0) wish.id = nobody;
   if (!here) wish.name = text;
   return wish;
 }

@@ -1,24 +1,40 @@
 #include "app/recv/owner_names.h"
 
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "core/base/units.h"
+
 namespace ccixfer::recv {
 
-void OwnerNames::map_one(ports::FileSystem& files, bool is_group, const std::string& name, uint32_t& id, Numbers& numbers) {
-  if (id == 0) return;
+std::optional<Error> OwnerNames::map_one(ports::FileSystem& files, bool is_group, const std::string& name, uint32_t& id,
+                                         Numbers& numbers) {
+  if (id == 0) return std::nullopt;
   if (!name.empty() && numbers.size() < owner_names_max) {
     uint32_t here = id;
-    if (files.owner_of_name(is_group, name, here) < 0) here = id;
-    numbers[id] = here;
+    const int error = files.owner_of_name(is_group, name, here);
+    if (error < 0 && error != -ENOENT) {
+      return Error{
+          ErrorKind::file_io,
+          fmt::format("the receiver cannot look up the {} {}: {}: mend its accounts or start it again, or use --numeric-ids",
+                      is_group ? "group" : "user", printable(name), std::generic_category().message(-error))};
+    }
+    numbers[id] = error < 0 ? id : here;
   }
   const auto found = numbers.find(id);
   if (found != numbers.end()) id = found->second;
+  return std::nullopt;
 }
 
-void OwnerNames::map(ports::FileSystem& files, std::vector<session::Entry>& entries) {
+std::optional<Error> OwnerNames::map(ports::FileSystem& files, std::vector<session::Entry>& entries) {
   for (session::Entry& entry : entries) {
     if (entry.type == session::EntryType::leave) continue;
-    map_one(files, false, entry.user, entry.uid, users_);
-    map_one(files, true, entry.group, entry.gid, groups_);
+    if (auto error = map_one(files, false, entry.user, entry.uid, users_)) return error;
+    if (auto error = map_one(files, true, entry.group, entry.gid, groups_)) return error;
   }
+  return std::nullopt;
 }
 
 }  // namespace ccixfer::recv

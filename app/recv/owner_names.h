@@ -2,12 +2,16 @@
 // with an owner tells the name of it. One that has no name there, or whose name nobody has here, keeps its number; so does root.
 // Of one session: the job that judges entries has it for itself. Bound: owner_names_max users and as many groups; others keep their
 // numbers.
+// A lookup that fails ends the session: an owner by the number of another host may be somebody else here, whom the files would be
+// given to.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "app/session/entry.h"
+#include "core/base/result.h"
 #include "core/ports/file_system.h"
 
 namespace ccixfer::recv {
@@ -16,11 +20,12 @@ inline constexpr size_t owner_names_max = 65'536;
 
 class OwnerNames {
  public:
-  void map(ports::FileSystem& files, std::vector<session::Entry>& entries);
+  [[nodiscard]] std::optional<Error> map(ports::FileSystem& files, std::vector<session::Entry>& entries);
 
  private:
   using Numbers = std::unordered_map<uint32_t, uint32_t>;
-  static void map_one(ports::FileSystem& files, bool is_group, const std::string& name, uint32_t& id, Numbers& numbers);
+  static std::optional<Error> map_one(ports::FileSystem& files, bool is_group, const std::string& name, uint32_t& id,
+                                      Numbers& numbers);
   Numbers users_, groups_;
 };
 

@@ -90,7 +90,12 @@ JudgedSegment SessionRoot::judge(MutableBytes segment, const session::SegmentHea
     }
   }
   const bool maps_owners = policy_.has(session::option_owner) && !policy_.has(session::option_numeric_ids);
-  if (maps_owners) owner_names_.map(root_->files, *entries);
+  if (maps_owners) {
+    if (auto error = owner_names_.map(root_->files, *entries)) {
+      judged.decisions = tl::unexpected<Error>(std::move(*error));
+      return judged;
+    }
+  }
   for (session::Entry& entry : *entries) {
     if (tweaks_) session::apply(*tweaks_, entry);
   }

@@ -1,6 +1,9 @@
 #include "app/send/entry_details.h"
 
+#include <fmt/format.h>
+
 #include <cerrno>
+#include <system_error>
 
 #include "app/send/walk.h"
 #include "app/session/extended.h"
@@ -11,6 +14,8 @@ namespace {
 
 constexpr uint64_t group_bit = uint64_t{1} << 32;
 
+std::string words(int error) { return std::generic_category().message(-error); }
+
 uint32_t append(WalkBatch& out, std::string_view text) {
   const auto at = static_cast<uint32_t>(out.text.size());
   out.text.append(text);
@@ -19,7 +24,7 @@ uint32_t append(WalkBatch& out, std::string_view text) {
 
 }  // namespace
 
-int EntryDetails::add(ports::FileSystem& files, WalkBatch& out, const Place& place) {
+std::string EntryDetails::add(ports::FileSystem& files, WalkBatch& out, const Place& place) {
   WalkRecord& record = out.records.back();
   if (wish_.hard_links) {
     const HardLinks::Listed listed = hard_links_.list(record.stat, out.path(record));
@@ -27,8 +32,33 @@ int EntryDetails::add(ports::FileSystem& files, WalkBatch& out, const Place& pla
     record.linked_to_bytes = static_cast<uint32_t>(listed.first_path.size());
     record.linked_to_at = append(out, listed.first_path);
   }
-  if (wish_.owner_names) add_owners(files, out, record);
-  if (wish_.extended == 0) return 0;
+  std::string problem;
+  if (wish_.owner_names) {
+    record.owners_at = static_cast<uint32_t>(out.text.size());
+    const int user = add_owner(files, out, false, record.stat.uid, record.user_bytes);
+    const int group = add_owner(files, out, true, record.stat.gid, record.group_bytes);
+    if (user < 0) problem = fmt::format("the name of its user {} cannot be looked up: {}", record.stat.uid, words(user));
+    if (group < 0) problem = fmt::format("the name of its group {} cannot be looked up: {}", record.stat.gid, words(group));
+  }
+  const int error = wish_.extended != 0 ? add_attributes(files, out, record, place) : 0;
+  if (error < 0) problem = "its extended attributes cannot be read: " + words(error);
+  return problem;
+}
+
+// The destination would take a number without a name for an owner of its own. Each that cannot be looked up is told once: a name
+// service that does not answer takes its time for each question.
+int EntryDetails::add_owner(ports::FileSystem& files, WalkBatch& out, bool is_group, uint32_t id, uint32_t& bytes) {
+  if (id == 0 || told_.size() >= owners_told_max || !told_.insert(id | (is_group ? group_bit : 0)).second) return 0;
+  std::string name;
+  const int error = files.name_of_owner(is_group, id, name);
+  if (error < 0) return error == -ENOENT ? 0 : error;
+  if (name.size() > session::name_bytes_max) return 0;
+  append(out, name);
+  bytes = static_cast<uint32_t>(name.size());
+  return 0;
+}
+
+int EntryDetails::add_attributes(ports::FileSystem& files, WalkBatch& out, WalkRecord& record, const Place& place) const {
   if (place.fd >= 0) return add_extended(files, out, record, place.fd);
   if (place.name.empty()) return 0;
   ports::OpenFlags flags;
@@ -38,20 +68,6 @@ int EntryDetails::add(ports::FileSystem& files, WalkBatch& out, const Place& pla
   const int result = add_extended(files, out, record, fd);
   files.close(fd);
   return result;
-}
-
-void EntryDetails::add_owners(ports::FileSystem& files, WalkBatch& out, WalkRecord& record) {
-  record.owners_at = static_cast<uint32_t>(out.text.size());
-  record.user_bytes = add_owner(files, out, false, record.stat.uid);
-  record.group_bytes = add_owner(files, out, true, record.stat.gid);
-}
-
-uint32_t EntryDetails::add_owner(ports::FileSystem& files, WalkBatch& out, bool is_group, uint32_t id) {
-  if (id == 0 || told_.size() >= owners_told_max || !told_.insert(id | (is_group ? group_bit : 0)).second) return 0;
-  std::string name;
-  if (files.name_of_owner(is_group, id, name) < 0 || name.empty() || name.size() > session::name_bytes_max) return 0;
-  append(out, name);
-  return static_cast<uint32_t>(name.size());
 }
 
 int EntryDetails::add_extended(ports::FileSystem& files, WalkBatch& out, WalkRecord& record, int fd) const {

@@ -1,11 +1,12 @@
 // What an entry tells besides its status, as the options ask for it: names of one file, names of owners, extended attributes and
 // access control lists.
 // In: the record that the walk made last, and where it stands. Out: the same record and its texts in the batch.
-// Errors: attributes that cannot be read are not told, and the destination leaves them as they are; `unread` says so.
+// Errors: attributes that cannot be read are not told, and the destination leaves them as they are; add() says so.
 // Memory: of HardLinks; and the owners that were told, owners_told_max of users and groups together. Others travel by number.
 // Not thread-safe: it belongs to the walk.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 
@@ -36,12 +37,12 @@ class EntryDetails {
     std::string_view name = {};
     bool follow = false;
   };
-  // Of out.records.back(). 0, or -errno of attributes that could not be read.
-  [[nodiscard]] int add(ports::FileSystem& files, WalkBatch& out, const Place& place);
+  // Of out.records.back(). What could not be found out, in words; empty: nothing.
+  [[nodiscard]] std::string add(ports::FileSystem& files, WalkBatch& out, const Place& place);
 
  private:
-  void add_owners(ports::FileSystem& files, WalkBatch& out, WalkRecord& record);
-  [[nodiscard]] uint32_t add_owner(ports::FileSystem& files, WalkBatch& out, bool is_group, uint32_t id);
+  [[nodiscard]] int add_owner(ports::FileSystem& files, WalkBatch& out, bool is_group, uint32_t id, uint32_t& bytes);
+  [[nodiscard]] int add_attributes(ports::FileSystem& files, WalkBatch& out, WalkRecord& record, const Place& place) const;
   [[nodiscard]] int add_extended(ports::FileSystem& files, WalkBatch& out, WalkRecord& record, int fd) const;
 
   const DetailsWish wish_;

@@ -240,8 +240,7 @@ void Walk::emit(WalkBatch& out, EntryType type, const FileStat& stat, std::strin
 void Walk::emit_whole(ports::FileSystem& files, WalkBatch& out, EntryType type, const FileStat& stat,
                       const EntryDetails::Place& place, std::string_view target) {
   emit(out, type, stat, target);
-  const int error = details_.add(files, out, place);
-  if (error < 0) tell(out, Kind::failed, "its extended attributes cannot be read: " + words(error));
+  if (const std::string problem = details_.add(files, out, place); !problem.empty()) tell(out, Kind::failed, problem);
 }
 
 void Walk::tell(WalkBatch& out, Kind kind, std::string_view reason) {

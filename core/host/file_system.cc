@@ -2,14 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
-#include <pwd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -27,6 +25,7 @@
 #include <limits>
 
 #include "core/base/hash.h"
+#include "core/host/accounts.h"
 #include "core/host/kernel_version.h"
 #include "core/memory/file_view.h"
 
@@ -45,7 +44,6 @@ constexpr int resolve_tries = 64;  // openat2 says EAGAIN when a rename raced wi
 constexpr size_t directory_buffer_bytes = 32u << 10;
 constexpr int stream_wait_ms = 100;
 constexpr size_t attribute_names_bytes = 4096, attribute_bytes = 1024;  // at first; few need more
-constexpr size_t account_bytes = 16u << 10;                             // of a user with all that is known of it
 
 constexpr uint32_t xfs_magic = 0x58465342;  // linux/magic.h has it only since 2023
 
@@ -567,34 +565,11 @@ int PosixFileSystem::lock(int fd, Lock lock) {
   return error == -ENOSYS || error == -ENOLCK || error == -EINVAL || error == -EOPNOTSUPP ? -ENOTSUP : error;
 }
 
-int PosixFileSystem::name_of_owner(bool is_group, uint32_t id, std::string& name) {
-  std::array<char, account_bytes> text;
-  passwd user{};
-  group many{};
-  passwd* found_user = nullptr;
-  group* found_group = nullptr;
-  const int error = is_group ? ::getgrgid_r(id, &many, text.data(), text.size(), &found_group)
-                             : ::getpwuid_r(id, &user, text.data(), text.size(), &found_user);
-  if (error != 0) return -error;
-  if (found_user == nullptr && found_group == nullptr) return -ENOENT;
-  name = is_group ? many.gr_name : user.pw_name;
-  return 0;
-}
+int PosixFileSystem::name_of_owner(bool is_group, uint32_t id, std::string& name) { return name_of_account(is_group, id, name); }
 
 int PosixFileSystem::owner_of_name(bool is_group, std::string_view name, uint32_t& id) {
   const CName terminated(name);
-  if (terminated.error() != 0) return terminated.error();
-  std::array<char, account_bytes> text;
-  passwd user{};
-  group many{};
-  passwd* found_user = nullptr;
-  group* found_group = nullptr;
-  const int error = is_group ? ::getgrnam_r(terminated.c_str(), &many, text.data(), text.size(), &found_group)
-                             : ::getpwnam_r(terminated.c_str(), &user, text.data(), text.size(), &found_user);
-  if (error != 0) return -error;
-  if (found_user == nullptr && found_group == nullptr) return -ENOENT;
-  id = is_group ? many.gr_gid : user.pw_uid;
-  return 0;
+  return terminated.error() != 0 ? terminated.error() : id_of_account(is_group, terminated.c_str(), id);
 }
 
 }  // namespace ccixfer::host

@@ -158,7 +158,8 @@ class FileSystem {
   // -EAGAIN: another descriptor holds one that does not fit. -ENOTSUP: no locks, or none that other hosts see.
   enum class Lock : uint8_t { none, shared, alone };
   virtual int lock(int fd, Lock lock);
-  // The accounts of this host: names of users or groups, and numbers of names. -ENOENT: there is none.
+  // The accounts of this host: names of users or groups, and numbers of names. -ENOENT: there is none. Any other error says
+  // nothing of whether there is one.
   virtual int name_of_owner(bool is_group, uint32_t id, std::string& name);
   virtual int owner_of_name(bool is_group, std::string_view name, uint32_t& id);
 };

@@ -126,6 +126,9 @@ class FaultyFiles final : public ports::FileSystem {
     note(fmt::format("time {}.{:09}", mtime.seconds, mtime.nanoseconds));
     return fault("set_mtime", "", [&] { return files_.set_mtime(fd, keeps ? keeps(mtime) : mtime); });
   }
+  int owner_of_name(bool is_group, std::string_view name, uint32_t& id) override {
+    return fault("owner_of_name", name, [&] { return files_.owner_of_name(is_group, name, id); });
+  }
   int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) override {
     note(fmt::format("link's owner {} {}", uid, gid));
     return fault("set_link_owner_at", name, [&] { return files_.set_link_owner_at(directory, name, uid, gid); });

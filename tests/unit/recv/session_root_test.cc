@@ -42,6 +42,20 @@ TEST_CASE("session_root__path_of_the_session__must_not_lead_out_of_the_root") {
   CHECK(place.begin("a", std::nullopt));
 }
 
+TEST_CASE("session_root__owner_that_cannot_be_looked_up__ends_the_session_before_anything_is_decided") {
+  Rig rig;
+  const bool by_number = GENERATE(false, true);
+  SessionRoot place(*rig.root, archive_options | session::option_owner | (by_number ? session::option_numeric_ids : 0u), {});
+  REQUIRE(place.begin("", std::nullopt));
+  session::Entry entry = test::file("a", 3);
+  entry.uid = 4'000'000;
+  entry.user = "somebody";
+  rig.files.hook = [](std::string_view call, std::string_view) { return call == "owner_of_name" ? -EIO : 0; };
+  const JudgedSegment judged = rig.judge(place, {entry}, 4);
+  REQUIRE(judged.decisions.has_value() == by_number);
+  if (!by_number) CHECK(judged.decisions.error().kind == ErrorKind::file_io);
+}
+
 TEST_CASE("session_root__segment__is_judged_only_whole_in_order_and_as_asked_for") {
   Rig rig;
   SessionRoot place(*rig.root, archive_options, {});

@@ -90,9 +90,13 @@ int64_t WatchedFiles::read_stream(int fd, MutableBytes into) {
   stream_at += bytes.size();
   return static_cast<int64_t>(bytes.size());
 }
+int WatchedFiles::owned(int result, ports::FileStat& out) const {
+  if (result == 0 && owner_above_root) out.uid = 6, out.gid = 7;
+  return result;
+}
 int WatchedFiles::fstat(int fd, ports::FileStat& out) {
   if (const int error = hook("fstat", ""); error != 0) return error;
-  return real_.fstat(fd, out);
+  return owned(real_.fstat(fd, out), out);
 }
 int WatchedFiles::show(int fd, MutableBytes at, uint64_t offset_bytes) {
   if (!after_show) return -ENOTSUP;
@@ -102,7 +106,7 @@ int WatchedFiles::show(int fd, MutableBytes at, uint64_t offset_bytes) {
 }
 int WatchedFiles::stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) {
   if (const int error = hook("stat_at", name); error != 0) return error;
-  return real_.stat_at(directory, name, out, follow);
+  return owned(real_.stat_at(directory, name, out, follow), out);
 }
 int WatchedFiles::read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) {
   if (from_start) ++directory_reads;

@@ -54,8 +54,9 @@ class WatchedFiles final : public ports::FileSystem {
   int bad_descriptors = 0;              // calls that were given one that was not open
   size_t names_read = 0;
   size_t write_max = ~size_t{0};
-  bool tells_holes = false;  // else all of a file is data
-  uint64_t written_to = 0;   // the furthest end of a write
+  bool tells_holes = false;       // else all of a file is data
+  bool owner_above_root = false;  // all is said to belong to user 6 and group 7
+  uint64_t written_to = 0;        // the furthest end of a write
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
   int close(int fd) override;
@@ -82,12 +83,17 @@ class WatchedFiles final : public ports::FileSystem {
   int set_owner(int, uint32_t, uint32_t) override { return -EROFS; }
   int set_mtime(int, ports::FileTime) override { return -EROFS; }
   int set_link_owner_at(int, std::string_view, uint32_t, uint32_t) override { return -EROFS; }
+  int name_of_owner(bool is_group, uint32_t, std::string& name) override {
+    name = is_group ? "many" : "somebody";
+    return hook("name_of_owner", name);
+  }
   int set_link_mtime_at(int, std::string_view, ports::FileTime) override { return -EROFS; }
   int fsync(int) override { return -EROFS; }
   int syncfs(int) override { return -EROFS; }
   int space(int, ports::SpaceInfo&) override { return -EROFS; }
 
  private:
+  int owned(int result, ports::FileStat& out) const;
   host::PosixFileSystem real_;
 };
 

@@ -64,6 +64,24 @@ TEST_CASE("source__what_cannot_be_listed__is_told_here_and_to_the_receiver_by_na
   CHECK(ends[0].entries == bench.receiver.entries.size());
 }
 
+TEST_CASE("source__name_of_an_owner_cannot_be_looked_up__the_file_goes_and_has_failed_once") {
+  const TempDir dir;
+  for (const char* name : {"a", "b"}) dir.file(std::string("t/") + name, "x");
+  Bench bench(options_of({dir.path("t")}, archive));
+  const int error = GENERATE(-EIO, -ENOENT);
+  bench.files.owner_above_root = true;
+  bench.files.hook = [error](std::string_view call, std::string_view name) {
+    return call == "name_of_owner" && name == "many" ? error : 0;
+  };
+  bench.receiver.failures_in_summary = 0;
+  bench.run();
+  CHECK(bench.receiver.content("a") == "x");
+  CHECK(bench.receiver.content("b") == "x");
+  CHECK(bench.tally().files == 2);
+  CHECK(bench.tally().files_failed == (error == -EIO ? 1 : 0));
+  if (error == -EIO) CHECK(seen(bench, dir.path("t")) == "failed: the name of its group 7 cannot be looked up: Input/output error");
+}
+
 TEST_CASE("source__the_directory_that_was_named_cannot_be_read__is_told_by_that_name") {
   const TempDir dir;
   dir.file("t/a", "x");

@@ -1,0 +1,54 @@
+#include "app/recv/owner_names.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/unit/recv/faulty_files.h"
+#include "tests/unit/recv/place.h"
+
+namespace ccixfer::recv {
+namespace {
+
+struct Rig {
+  test::FaultyFiles files;
+  OwnerNames names;
+  std::vector<session::Entry> entries{test::file("a", 1), test::file("b", 1)};
+
+  Rig() {
+    for (session::Entry& entry : entries) entry.uid = entry.gid = 4'000'000;
+    entries[0].user = entries[0].group = "root";
+  }
+};
+
+TEST_CASE("owner_names__a_name_that_is_known_here__its_number_also_for_later_entries") {
+  Rig rig;
+  CHECK_FALSE(rig.names.map(rig.files, rig.entries));
+  for (const session::Entry& entry : rig.entries) {
+    CHECK(entry.uid == 0);
+    CHECK(entry.gid == 0);
+  }
+}
+
+TEST_CASE("owner_names__nobody_has_it_here__keeps_its_number") {
+  Rig rig;
+  rig.files.hook = [](std::string_view call, std::string_view) { return call == "owner_of_name" ? -ENOENT : 0; };
+  CHECK_FALSE(rig.names.map(rig.files, rig.entries));
+  CHECK(rig.entries[1].uid == 4'000'000);
+  CHECK(rig.entries[1].gid == 4'000'000);
+}
+
+// The number of another host may be anybody's here.
+TEST_CASE("owner_names__a_lookup_fails__is_an_error_with_the_name") {
+  const bool is_group = GENERATE(false, true);
+  Rig rig;
+  rig.entries[0].user = is_group ? "" : "some\nbody";
+  rig.entries[0].group = is_group ? "project" : "";
+  rig.files.hook = [](std::string_view call, std::string_view) { return call == "owner_of_name" ? -EACCES : 0; };
+  const auto error = rig.names.map(rig.files, rig.entries);
+  REQUIRE(error);
+  CHECK(error->kind == ErrorKind::file_io);
+  CHECK(error->message.find(is_group ? "the group project: Permission denied" : "the user some%0Abody: Permission denied") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace ccixfer::recv
