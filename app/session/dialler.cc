@@ -127,8 +127,9 @@ struct Dialler::Impl {
   [[nodiscard]] size_t wanted() const { return link.session() == 0 ? 1 : lanes.size(); }
   [[nodiscard]] bool idle(size_t index) const { return !lanes[index].dialling && !link.has_lane(static_cast<LaneIndex>(index)); }
 
+  // Without the session's number no connection can be made for it: another one would begin a session beside it.
   [[nodiscard]] bool must_move(size_t index) const {
-    return !lanes[index].dialling && link.must_move(static_cast<LaneIndex>(index));
+    return link.session() != 0 && !lanes[index].dialling && link.must_move(static_cast<LaneIndex>(index));
   }
   [[nodiscard]] bool wants_dial(size_t index) const { return idle(index) || must_move(index); }
 

@@ -150,11 +150,12 @@ struct Hub::Impl final : LaneRegistry {
       counters.add(Counter::session_rejected);
       return ccixfer::fail(ErrorKind::protocol, "the lane's hello is not the session's");
     }
-    if (!link->admits(hello)) {
-      counters.add(Counter::session_rejected);
-      return ccixfer::fail(ErrorKind::network, std::string(refusal_unknown_session));
-    }
-    return link;
+    const LaneAdmission admission = link->admits(hello);
+    if (admission == LaneAdmission::admitted) return link;
+    counters.add(Counter::session_rejected);
+    // Whoever has proved the session knows that it is there: it is to dial anew, and not to take the session for gone.
+    return ccixfer::fail(ErrorKind::network, admission == LaneAdmission::repeated ? "this connection was asked for before"
+                                                                                  : std::string(refusal_unknown_session));
   }
 
   // The lane is up at once: what is sent on it follows the acceptance, and need not wait until the dialler has heard of that. A

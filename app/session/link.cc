@@ -381,7 +381,7 @@ void Link::take_early(cci::Connection connection, const std::vector<std::vector<
     if (Lane* lane = impl_->find(connection)) impl_->receive(*lane, message);
   }
 }
-bool Link::admits(const Hello& hello) { return !impl_->seal || impl_->seal->admits(hello); }
+LaneAdmission Link::admits(const Hello& hello) { return impl_->seal ? impl_->seal->admits(hello) : LaneAdmission::admitted; }
 
 void Link::attach(LaneRegistry* registry, Counters* counters) {
   impl_->registry = registry;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "app/session/lane_admission.h"
 #include "app/session/messages.h"
 #include "core/cci/endpoint.h"
 #include "core/trust/handshake.h"
@@ -62,7 +63,7 @@ class Link {
   [[nodiscard]] const trust::ProvedPeer* proved() const;  // the same
   // Of a Hello for a further connection. Dialler: adds the proof. Acceptor: whether it is proved, and not an old one.
   void prove(Hello& hello);
-  [[nodiscard]] bool admits(const Hello& hello);
+  [[nodiscard]] LaneAdmission admits(const Hello& hello);
   // Of a Hello that asks for a new session. Dialler: adds what is to be said first, as far as there is room. Acceptor: takes it, as
   // if it had come over that lane.
   void add_early(Hello& hello);

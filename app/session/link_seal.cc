@@ -146,10 +146,13 @@ void LinkSeal::prove(Hello& hello) {
   hello.proof = keys_->lane_proof(hello);
 }
 
-bool LinkSeal::admits(const Hello& hello) {
-  if (!is_done() || hello.dial == 0 || !trust::equal(keys_->lane_proof(hello), std::as_bytes(std::span(hello.proof)))) return false;
+LaneAdmission LinkSeal::admits(const Hello& hello) {
+  if (!is_done() || hello.dial == 0 || !trust::equal(keys_->lane_proof(hello), std::as_bytes(std::span(hello.proof)))) {
+    return LaneAdmission::stranger;
+  }
   if (last_dials_.size() <= hello.lane) last_dials_.resize(size_t{hello.lane} + 1);
-  return hello.dial > std::exchange(last_dials_[hello.lane], std::max(last_dials_[hello.lane], hello.dial));
+  const uint64_t before = std::exchange(last_dials_[hello.lane], std::max(last_dials_[hello.lane], hello.dial));
+  return hello.dial > before ? LaneAdmission::admitted : LaneAdmission::repeated;
 }
 
 }  // namespace ccixfer::session

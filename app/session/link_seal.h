@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/session/lane_admission.h"
 #include "app/session/message_seal.h"
 #include "app/session/messages.h"
 #include "app/session/session_keys.h"
@@ -72,8 +73,9 @@ class LinkSeal {
 
   // The dialler's number for its next connection, and its proof.
   void prove(Hello& hello);
-  // Whether a Hello with the session's number is of this session, and a later one of its lane than those before.
-  [[nodiscard]] bool admits(const Hello& hello);
+  // Of a Hello with the session's number: of somebody else, or of the session, and new or not a later one of its lane than those
+  // before. A router asks twice for one connection when the first way goes; the keys of a lane's message are of one connection.
+  [[nodiscard]] LaneAdmission admits(const Hello& hello);
 
  private:
   [[nodiscard]] std::vector<Message> flight();

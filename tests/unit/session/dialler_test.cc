@@ -9,32 +9,6 @@ using namespace ccixfer::session;
 using namespace ccixfer::session::fake;
 using namespace std::chrono_literals;
 
-namespace {
-
-// Dials by hand with any connect data; the reason of the refusal, or "accepted".
-std::string knock(World& world, Bytes data, ports::Role role = ports::Role::application,
-                  ports::Attribute attribute = ports::Attribute::reliable_ordered) {
-  Side guest(world.net, "", 5);
-  cci::ConnectOptions options;
-  options.data = data;
-  options.role = role;
-  options.attribute = attribute;
-  REQUIRE(guest.endpoint->connect("fake://far", options));
-  std::string answer;
-  REQUIRE(world.run(
-      [&] {
-        guest.endpoint->turn(world.now);
-        while (auto event = guest.endpoint->get_event()) {
-          if (event->type == cci::EventType::connect) answer = event->status == Status::success ? "accepted" : event->reason;
-        }
-        return !answer.empty();
-      },
-      1000));
-  return answer;
-}
-
-}  // namespace
-
 TEST_CASE("dialler__lanes__lane_0_first_and_the_others_once_the_session_has_its_number") {
   World world(4);
   std::vector<size_t> dials_at_first_lane;

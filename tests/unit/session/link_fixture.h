@@ -185,4 +185,26 @@ struct World {
   std::unique_ptr<Acceptor> acceptor;
 };
 
+// Dials by hand with any connect data; the reason of the refusal, or "accepted".
+inline std::string knock(World& world, Bytes data, ports::Role role = ports::Role::application,
+                         ports::Attribute attribute = ports::Attribute::reliable_ordered) {
+  Side guest(world.net, "", 5);
+  cci::ConnectOptions options;
+  options.data = data;
+  options.role = role;
+  options.attribute = attribute;
+  REQUIRE(guest.endpoint->connect("fake://far", options));
+  std::string answer;
+  REQUIRE(world.run(
+      [&] {
+        guest.endpoint->turn(world.now);
+        while (auto event = guest.endpoint->get_event()) {
+          if (event->type == cci::EventType::connect) answer = event->status == Status::success ? "accepted" : event->reason;
+        }
+        return !answer.empty();
+      },
+      1000));
+  return answer;
+}
+
 }  // namespace ccixfer::session::fake

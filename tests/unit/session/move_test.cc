@@ -140,3 +140,16 @@ TEST_CASE("link__without_a_lane__moved_nothing") {
   REQUIRE(world.run_until_up(1));
   CHECK(world.link->moved_bytes() == 0);  // this network counts none
 }
+
+// The acceptor has not told the session's number: it waits for its turn, say. A second connection would begin another session.
+TEST_CASE("dialler__path_goes_before_the_session_has_its_number__makes_no_second_session") {
+  World world;
+  world.learns_session = false;
+  REQUIRE(world.run_until_up(1));
+  world.near.transport->drain_all();
+  CHECK_FALSE(world.run([&] { return world.acceptor->sessions > 1 || world.dialler->session_lost(); }, 2000));
+  CHECK(world.acceptor->link->live_lanes().size() == 1);
+  world.learns_session = true;  // from then on it moves
+  REQUIRE(world.run([&] { return count(world.user, "up 0") == 2; }));
+  CHECK(world.acceptor->sessions == 1);
+}

@@ -211,24 +211,38 @@ TEST_CASE("sealed_link__lane_of_a_stranger_or_an_old_hello__is_not_of_the_sessio
   Hello hello = world.link->hello();
   hello.session = world.link->session();
   hello.lane = 1;
-  CHECK_FALSE(world.acceptor->link->admits(hello));  // no proof
+  CHECK(world.acceptor->link->admits(hello) == LaneAdmission::stranger);  // no proof
   world.link->prove(hello);
   Hello other = hello;
   other.lane = 0;
-  CHECK_FALSE(world.acceptor->link->admits(other));
+  CHECK(world.acceptor->link->admits(other) == LaneAdmission::stranger);
   other = hello;
   other.proof[31] ^= 1;
-  CHECK_FALSE(world.acceptor->link->admits(other));
+  CHECK(world.acceptor->link->admits(other) == LaneAdmission::stranger);
   other = hello;
   other.moves = !other.moves;
-  CHECK_FALSE(world.acceptor->link->admits(other));
-  CHECK(world.acceptor->link->admits(hello));
-  CHECK_FALSE(world.acceptor->link->admits(hello));  // replayed
+  CHECK(world.acceptor->link->admits(other) == LaneAdmission::stranger);
+  CHECK(world.acceptor->link->admits(hello) == LaneAdmission::admitted);
+  CHECK(world.acceptor->link->admits(hello) == LaneAdmission::repeated);
   SealedWorld elsewhere(1);
   REQUIRE(elsewhere.run_until_secured());
   Hello foreign = hello;
   elsewhere.link->prove(foreign);
-  CHECK_FALSE(world.acceptor->link->admits(foreign));
+  CHECK(world.acceptor->link->admits(foreign) == LaneAdmission::stranger);
+}
+
+// A router that loses its way to the acceptor asks again over another one, with the same words.
+TEST_CASE("sealed_link__connection_that_was_asked_for_before__is_refused_and_the_session_is_not_called_gone") {
+  SealedWorld world(2);
+  REQUIRE(world.run_until_up(2));
+  Hello hello = world.link->hello();
+  hello.session = world.link->session();
+  hello.lane = 1;
+  CHECK(fake::knock(world, encode(hello)) == "unknown session");
+  world.link->prove(hello);
+  REQUIRE(world.acceptor->link->admits(hello) == LaneAdmission::admitted);
+  CHECK(fake::knock(world, encode(hello)) == "network: this connection was asked for before");
+  CHECK(world.acceptor->link->live_lanes().size() == 2);
 }
 
 TEST_CASE("sealed_link__lane_message_again_ahead_or_of_another_lane__does_not_open") {
