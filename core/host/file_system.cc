@@ -23,6 +23,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "core/base/hash.h"
 #include "core/host/accounts.h"
@@ -44,6 +45,9 @@ constexpr int resolve_tries = 64;  // openat2 says EAGAIN when a rename raced wi
 constexpr size_t directory_buffer_bytes = 32u << 10;
 constexpr int stream_wait_ms = 100;
 constexpr size_t attribute_names_bytes = 4096, attribute_bytes = 1024;  // at first; few need more
+
+constexpr Duration lease_pause_min = std::chrono::milliseconds(1), lease_pause_max = std::chrono::milliseconds(100);
+constexpr Duration lease_wait_max = std::chrono::seconds(60);
 
 constexpr uint32_t xfs_magic = 0x58465342;  // linux/magic.h has it only since 2023
 
@@ -225,7 +229,27 @@ bool fits_offset(uint64_t value) { return value <= static_cast<uint64_t>(std::nu
 
 }  // namespace
 
+// Nothing of ours waits for a FIFO, so all is opened with O_NONBLOCK. Of a file that somebody has a lease on (fcntl(2), F_SETLEASE:
+// a file server for its clients) the kernel then only asks the holder to let go, and says EAGAIN. It takes the lease away itself
+// after /proc/sys/fs/lease-break-time, 45 s if nobody has set it.
 int PosixFileSystem::open(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) {
+  int result = open_now(directory, name, flags, permissions);
+  if (result != -EAGAIN) return result;
+  const CName path(name);
+  struct stat raw;
+  const int follow = flags.follow ? 0 : AT_SYMLINK_NOFOLLOW;
+  if (path.error() != 0 || ::fstatat(directory, path.c_str(), &raw, follow) != 0 || !S_ISREG(raw.st_mode)) return result;
+  Duration waited{0};
+  for (Duration pause = lease_pause_min; result == -EAGAIN && waited < lease_wait_max;
+       pause = std::min(pause * 2, lease_pause_max)) {
+    std::this_thread::sleep_for(pause);
+    waited += pause;
+    result = open_now(directory, name, flags, permissions);
+  }
+  return result;
+}
+
+int PosixFileSystem::open_now(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) {
   if (directory != no_directory && name.size() >= PATH_MAX) return open_in_steps(directory, name, flags, permissions);
   const CName path(name);
   if (path.error() != 0) return path.error();

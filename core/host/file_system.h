@@ -60,6 +60,7 @@ class PosixFileSystem final : public ports::FileSystem {
   int owner_of_name(bool is_group, std::string_view name, uint32_t& id) override;
 
  private:
+  [[nodiscard]] int open_now(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions);
   [[nodiscard]] int open_in_steps(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions);
   // A system call that moves or syncs data.
   template <typename SystemCall>
