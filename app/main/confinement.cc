@@ -11,6 +11,7 @@
 #include "app/main/metrics_guard.h"
 #include "app/metrics/server.h"
 #include "app/trust/private_file.h"
+#include "core/host/accounts.h"
 
 namespace ccixfer::program {
 namespace {
@@ -131,6 +132,7 @@ Result<bool> confine(const Process& process, const Plan& given, LogLevel level) 
     add_guard(plan, process.config.metrics);
     if (const std::string file = job_history_file(); !file.empty()) plan.places.push_back({directory_of(file), Access::read});
   }
+  host::remember_accounts();
   plan.shares_memory = shares_memory();
   plan.uses_cards = uses_cards();
   const auto report = process.confine(plan);
