@@ -7,11 +7,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "app/devices/node.h"
 #include "app/job/history.h"
+#include "app/main/aside.h"
 #include "app/main/confinement.h"
 #include "app/main/ended_transfer.h"
 #include "app/main/failed_list.h"
 #include "app/main/job.h"
+#include "app/main/metadata_options.h"
 #include "app/main/receipts.h"
 #include "app/main/rule_words.h"
 #include "app/main/session_trust.h"
@@ -92,6 +95,7 @@ Result<void> check_options(const job::JobFile& job, const CommonOptions& common,
   if (auto fine = check_written(job.lock, "the lock file"); !fine) return at_option(job, fine, {});
   if (auto fine = check_written(common.log_file, "the log"); !fine) return at_option(job, fine, {"log-file"});
   if (auto fine = check_written(transfer.receipt, "the receipt"); !fine) return at_option(job, fine, {"receipt"});
+  if (auto tweaks = tweaks_of(transfer.metadata, !job.is_push); !tweaks) return at_option(job, tweaks, {"chown", "chmod"});
   sandbox::Plan unused;
   if (auto list = begin_failed_list(transfer, unused); !list) return at_option(job, list, {"failed-list"});
   const std::vector<std::string> sources = job.is_push ? job.sources : std::vector<std::string>{"/"};
@@ -100,6 +104,24 @@ Result<void> check_options(const job::JobFile& job, const CommonOptions& common,
   auto rules = read_rules(transfer.rules, transfer.sync, transfer.from0);
   if (!rules) return at_option(job, rules, {"filter", "f", "exclude-from", "include-from", "exclude", "include"});
   return job.is_push && !transfer.sync.deletes ? Result<void>() : check_travel(*rules);
+}
+
+// What this host has to have for it: the memory and the device.
+Result<void> check_host(const PreparedJob& job, const Config& config, const CommonOptions& common,
+                        const std::vector<Place>& places) {
+  const TransferOptions& transfer = *transfer_of(job.command);
+  if (auto buffers = pool_buffers(transfer.memory_bytes); !buffers) return at_option(job.file, buffers, {"memory"});
+  const auto device = chosen_device(config, common.device, transport_of(places.front().targets.front()));
+  return at_option(job.file, device, {"device"});
+}
+
+// Older trees and places of backups, as the receiver of a push judges them, or this host in a pull.
+Result<void> check_aside(const job::JobFile& job, const SyncOptions& sync, const std::vector<Place>& places) {
+  const std::vector<std::string> names = {"link-dest", "backup-dir"};
+  if (!job.is_push) return at_option(job, aside_of(sync, job.destination, true), names);
+  session::Open open;
+  add_aside(open, sync);
+  return at_option(job, aside_of(open, peer_path(places.front().targets.front().path).path), names);
 }
 
 Result<void> check_job(const JobCommand& command, const std::string& name) {
@@ -115,9 +137,11 @@ Result<void> check_job(const JobCommand& command, const std::string& name) {
     if (!place) return tl::unexpected(place.error());
     places.push_back(std::move(*place));
   }
+  if (auto fine = check_host(*job, *config, common, places); !fine) return fine;
   if (auto fine = check_sources(job->file); !fine) return fine;
   if (auto fine = check_directory(job->file); !fine) return fine;
   if (auto fine = check_options(job->file, common, *transfer_of(job->command)); !fine) return fine;
+  if (auto fine = check_aside(job->file, transfer_of(job->command)->sync, places); !fine) return fine;
   if (auto fine = check_trust(*config, common, places); !fine) return fine;
   if (auto made = policy::make_directory_of(job->history_file); !made) return made;
   auto history = job::History::open(job->history_file);

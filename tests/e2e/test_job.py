@@ -208,6 +208,10 @@ def test_job__check__names_what_is_wrong_before_the_night():
         site.write("failed", options='failed-list = "/nowhere/failed"\n')
         site.write("list", options='files-from = "/nowhere/list"\n')
         site.write("rule", options='filter = ["* x"]\n')
+        site.write("memory", options='memory = "1MiB"\n')
+        site.write("device", options='device = "ib9"\n')
+        site.write("chown", options='archive = true\nchmod = ["u+y"]\n')
+        site.write("older", options='link-dest = ["../../../outside"]\n')
         (site.jobs / "address.toml").write_text(f'sources = ["{site.source}/"]\ndestination = "nowhere"\n[options]\ninsecure = true\n')
         (site.jobs / "broken.toml").write_text("sources = [\n")
         checked = site.run("job", "--check", "fine")
@@ -220,6 +224,9 @@ def test_job__check__names_what_is_wrong_before_the_night():
                                   ("lock", 1, "lock.toml: cannot write the lock file: /nowhere/lock"),
                                   ("log", 1, "log.toml:6: options.log-file"), ("failed", 1, "failed.toml:6: options.failed-list"),
                                   ("list", 1, "list.toml:6: options.files-from"), ("rule", 1, "rule.toml:6: options.filter"),
+                                  ("memory", 1, "memory.toml:6: options.memory: too little memory"),
+                                  ("device", 1, "device.toml:6: options.device: no such device: ib9"),
+                                  ("chown", 1, "chown.toml:7: options.chmod"), ("older", 42, "older.toml:6: options.link-dest"),
                                   ("missing", 1, "/etc/ccixfer/jobs/missing.toml"), ("a b", 1, "bad name of a job")):
             checked = site.run("job", "--check", name)
             check(checked.returncode == code and words in checked.stderr and checked.stderr.count("\n") == 1, f"{name}: {checked}")
