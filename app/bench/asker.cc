@@ -5,19 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/bench/failed_connect.h"
 #include "app/bench/measures.h"
 #include "core/base/units.h"
 
 namespace ccixfer::bench {
 namespace {
-
-ErrorKind kind_of_connect(Status status) {
-  if (status == Status::no_route) return ErrorKind::no_route;
-  if (status == Status::version) return ErrorKind::protocol;
-  if (status == Status::not_authenticated) return ErrorKind::authentication;
-  if (status == Status::not_authorised) return ErrorKind::not_authorised;
-  return ErrorKind::no_answer;
-}
 
 bool of_messages(Test test) { return test == Test::message_latency || test == Test::message_rate || test == Test::completion; }
 
@@ -88,9 +81,8 @@ void Asker::handle(const cci::Event& event, Instant now) {
 
 void Asker::on_connect(const cci::Event& event) {
   if (event.status != Status::success) {
-    return end({kind_of_connect(event.status),
-                fmt::format("{}{}{}: {}: check that `ccixfer bench --serve` runs there and can be reached", to_string(event.status),
-                            event.reason.empty() ? "" : ": ", printable(event.reason), channel_->uri)});
+    return end(failed_connect(event.status, event.reason, channel_->uri,
+                              "check that `ccixfer bench --serve` runs there and can be reached"));
   }
   channel_->connection = event.connection;
   const uint32_t longest = endpoint_.max_send_bytes(event.connection);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "app/bench/failed_connect.h"
 #include "app/config/uri.h"
 #include "app/devices/node.h"
 #include "app/main/commands.h"
@@ -19,14 +20,6 @@ namespace {
 
 constexpr size_t ping_message_bytes = 64;
 constexpr Duration dialler_slack = std::chrono::seconds(1);  // the endpoint knows which hop does not answer: let it speak first
-
-ErrorKind kind_of_connect(Status status) {
-  if (status == Status::no_route) return ErrorKind::no_route;
-  if (status == Status::version) return ErrorKind::protocol;
-  if (status == Status::not_authenticated) return ErrorKind::authentication;
-  if (status == Status::not_authorised) return ErrorKind::not_authorised;
-  return ErrorKind::no_answer;
-}
 
 // What is less than can be seen is not said to be nothing.
 std::string milliseconds(double seconds) { return seconds < 1e-6 ? "<0.001" : fmt::format("{:.3f}", seconds * 1e3); }
@@ -102,9 +95,7 @@ class PingHandler final : public LoopHandler {
       lost(event.reason.empty() ? to_string(event.status) : std::string_view(event.reason));
   }
   void refused(const cci::Event& event) {
-    error_ = {kind_of_connect(event.status),
-              fmt::format("{}{}{}: {}: check that the peer runs and can be reached", to_string(event.status),
-                          event.reason.empty() ? "" : ": ", event.reason, address_)};
+    error_ = bench::failed_connect(event.status, event.reason, address_, "check that the peer runs and can be reached");
   }
   void lost(std::string_view why) {
     error_ = {ErrorKind::network, fmt::format("the connection is lost ({}): {}: try again", why, address_)};

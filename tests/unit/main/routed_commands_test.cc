@@ -137,7 +137,8 @@ TEST_CASE("routed_commands__ping__nobody_behind_the_router_and_a_subnet_that_nob
   CHECK(nobody.error.message.find(end) != std::string::npos);
   const CommandEnd none = Ran(pinging("cci://1:7:127.0.0.1:1", 1), net.end(1)).end;
   CHECK(none.error.kind == ErrorKind::no_route);
-  CHECK(none.error.message.find(": cci://1:7:127.0.0.1:1: check that the peer runs and can be reached") != std::string::npos);
+  CHECK(none.error.message.find(": cci://1:7:127.0.0.1:1: check the routers and their configuration (ccixfer routes)") !=
+        std::string::npos);
 }
 
 TEST_CASE("routed_commands__ping__the_peer_goes_meanwhile__the_connection_is_lost") {
