@@ -41,7 +41,7 @@ class RmaIn {
 
   [[nodiscard]] bool chunk_due();
   [[nodiscard]] size_t next_chunk_frame_bytes();  // only if chunk_due
-  // nullopt: the memory was withdrawn; nothing was written, its reply is due.
+  // nullopt: the memory was withdrawn, or is not filled so far; nothing was written, its reply is due.
   std::optional<reliability::Carried> take_chunk(wire::Writer& out, uint8_t carried_kind, ports::RmaTarget& target);
   void chunk_acked(uint64_t operation, const Piece& piece, ports::RmaTarget& target);
   void chunk_lost(uint64_t operation, const Piece& piece);

@@ -120,6 +120,37 @@ TEST_CASE("rma_in__pieces_of_a_read_that_are_lost__go_out_again_if_they_still_ma
   REQUIRE_FALSE(in.chunk_due());
 }
 
+TEST_CASE("rma_in__a_read_of_what_is_not_filled_so_far__ends_and_nothing_else_goes_out") {
+  CountingEntropy entropy;
+  Counters counters;
+  cci::MemoryTable target(entropy, counters);
+  const Buffer memory = filled(2500, 3);
+  ports::FillProgress fill;
+  RmaIn in;
+  in.open(4, 1000, 1);
+  RmaReadFrame frame;
+  frame.operation = 1 << 16;
+  frame.total_bytes = memory.size();
+  frame.remote.handle = target.register_filling(Bytes(memory), &fill);
+  REQUIRE(in.read(frame, target));
+  fill.placed_bytes = 1999;  // the second chunk is there but for a byte
+  Buffer bytes;
+  wire::Writer first(bytes);
+  REQUIRE(in.take_chunk(first, 0, target));
+  bytes.clear();
+  wire::Writer then(bytes);
+  CHECK_FALSE(in.take_chunk(then, 0, target));
+  CHECK(bytes.empty());
+  CHECK_FALSE(in.chunk_due());
+  REQUIRE(in.reply_due());
+  REQUIRE(in.take_reply(then, 0).b == frame.operation);
+  wire::Reader reader(bytes);
+  const auto reply = decode_frame(reader);
+  REQUIRE(reply);
+  CHECK(std::get<RmaEndFrame>(*reply).ending.status == Status::rma_handle);
+  CHECK(target.deregister_region(frame.remote.handle) == Status::success);
+}
+
 TEST_CASE("rma_in__after_our_application_left__each_operation_is_answered_so") {
   CountingEntropy entropy;
   Counters counters;
