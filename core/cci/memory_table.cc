@@ -61,8 +61,9 @@ class OfTransport final : public ports::RmaTarget {
   ports::OperationResult end_write(Ticket ticket, bool complete) override { return table_.end_write(ticket, complete); }
   Admission begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) override {
     if (table_.is_refused(index_, target.handle)) return refused();
-    return table_.begin_read(connection ^ tag_, target, length_bytes);
+    return table_.begin_read_of(supports_cut_through_, connection ^ tag_, target, length_bytes);
   }
+  void set_supports_cut_through(bool supports) { supports_cut_through_ = supports; }
   Bytes read_span(Ticket ticket, uint64_t at_bytes) override { return table_.read_span(ticket, at_bytes); }
   void end_read(Ticket ticket) override { table_.end_read(ticket); }
   [[nodiscard]] bool read_waits(Ticket ticket, uint64_t at_bytes, uint64_t size_bytes) const override {
@@ -91,6 +92,7 @@ class OfTransport final : public ports::RmaTarget {
   MemoryTable& table_;
   uint32_t index_;
   uint64_t tag_;
+  bool supports_cut_through_ = true;
   ports::Lender* lender_ = nullptr;
 };
 
@@ -126,8 +128,8 @@ struct MemoryTable::Impl {
   OfTransport* target_of(const ports::RmaTarget& target) const;
   Transfer* transfer_of(Ticket ticket);
   Region* region_of(const Transfer& transfer);
-  Admission begin(const RemoteRef& target, uint64_t length_bytes, bool write);
-  Status check(const RemoteRef& target, uint64_t length_bytes, bool write);
+  Admission begin(const RemoteRef& target, uint64_t length_bytes, bool write, bool cut_through);
+  Status check(const RemoteRef& target, uint64_t length_bytes, bool write, bool cut_through);
   Ticket issue(const RemoteRef& target, uint64_t length_bytes, bool write);
   void retire(Ticket ticket);
   void settle();
@@ -302,7 +304,9 @@ OfTransport* MemoryTable::Impl::target_of(const ports::RmaTarget& target) const 
 }
 
 void MemoryTable::attach(const ports::RmaTarget& target, ports::Transport& transport) {
-  const uint32_t index = impl_->target_of(target)->index();
+  OfTransport& bound = *impl_->target_of(target);
+  bound.set_supports_cut_through(transport.supports_cut_through());
+  const uint32_t index = bound.index();
   impl_->networks.attach(index, transport);
   for (uint32_t i = 0; i < impl_->regions.size(); ++i) {
     Region& region = impl_->regions[i];
@@ -352,7 +356,7 @@ void MemoryTable::name_put(ports::PutOperation& put) {
 
 // --- Transfers of peers ---
 
-Status MemoryTable::Impl::check(const RemoteRef& target, uint64_t length_bytes, bool write) {
+Status MemoryTable::Impl::check(const RemoteRef& target, uint64_t length_bytes, bool write, bool cut_through) {
   const Region* region = find(target.handle);
   if (region == nullptr) return Status::rma_handle;
   if ((region->access & (write ? access_write : access_read)) == 0) return Status::rma_op;
@@ -361,6 +365,8 @@ Status MemoryTable::Impl::check(const RemoteRef& target, uint64_t length_bytes, 
   if (region->fill != nullptr && region->fill->once && (region->fill->taken || length_bytes != region->memory.size())) {
     return Status::rma_op;
   }
+  // Of memory that is read once, bytes may be in the splice pipe, also when all have come.
+  if (region->fill != nullptr && !cut_through && (region->fill->once || !region->fill->complete)) return Status::rma_op;
   if (transfers.in_use() >= tickets_max) return Status::no_buffers;
   return Status::success;
 }
@@ -375,9 +381,9 @@ Ticket MemoryTable::Impl::issue(const RemoteRef& target, uint64_t length_bytes, 
   return {name.index, name.generation};
 }
 
-Admission MemoryTable::Impl::begin(const RemoteRef& target, uint64_t length_bytes, bool write) {
+Admission MemoryTable::Impl::begin(const RemoteRef& target, uint64_t length_bytes, bool write, bool cut_through) {
   Admission admission;
-  admission.status = check(target, length_bytes, write);
+  admission.status = check(target, length_bytes, write, cut_through);
   if (admission.status == Status::success) {
     admission.ticket = issue(target, length_bytes, write);
     if (ports::FillProgress* fill = find(target.handle)->fill) fill->taken = true;
@@ -413,7 +419,7 @@ Admission MemoryTable::begin_write(uint64_t connection, const RemoteRef& target,
 }
 
 Admission MemoryTable::begin_write_of(uint32_t transport, uint64_t connection, const RemoteRef& target, uint64_t length_bytes) {
-  if (target.handle.kind != HandleKind::mailbox) return impl_->begin(target, length_bytes, true);
+  if (target.handle.kind != HandleKind::mailbox) return impl_->begin(target, length_bytes, true, true);
   Admission admission = impl_->mailboxes.begin_write(connection, target, length_bytes, transport);
   admission.ticket.index |= mailbox_ticket_bit;
   return admission;
@@ -439,7 +445,11 @@ ports::OperationResult MemoryTable::end_write(Ticket ticket, bool complete) {
 }
 
 Admission MemoryTable::begin_read(uint64_t connection, const RemoteRef& target, uint64_t length_bytes) {
-  if (target.handle.kind != HandleKind::mailbox) return impl_->begin(target, length_bytes, false);
+  return begin_read_of(true, connection, target, length_bytes);
+}
+
+Admission MemoryTable::begin_read_of(bool cut_through, uint64_t connection, const RemoteRef& target, uint64_t length_bytes) {
+  if (target.handle.kind != HandleKind::mailbox) return impl_->begin(target, length_bytes, false, cut_through);
   Admission admission = impl_->mailboxes.begin_read(connection, target, length_bytes);
   admission.ticket.index |= mailbox_ticket_bit;
   return admission;

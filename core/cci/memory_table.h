@@ -34,7 +34,8 @@ class MemoryTable final : public ports::RmaTarget {
   [[nodiscard]] ports::Handle register_region(MutableBytes memory, uint8_t access);
   [[nodiscard]] ports::Handle register_region(Bytes memory);  // access_read only
   // The same, of memory that is still being filled: peers get of it what is ready; where it is to be read once, the first that
-  // reads the whole. `fill` is valid as long as the memory.
+  // reads the whole. `fill` is valid as long as the memory. A peer's read over a transport that does not support cut-through is
+  // refused as rma_op, while memory is being filled and at any time where it is to be read once.
   [[nodiscard]] ports::Handle register_filling(Bytes memory, ports::FillProgress* fill);
   // A part of a region, by a handle of its own, for as long as the whole is registered. access_read: peers may read it; 0: it is
   // for operations of this end. `fill`: as above. Kind none, besides: the whole is unknown or stale, or does not contain the part.
@@ -79,6 +80,8 @@ class MemoryTable final : public ports::RmaTarget {
   MutableBytes write_span(ports::Ticket ticket, uint64_t at_bytes) override;
   ports::OperationResult end_write(ports::Ticket ticket, bool complete) override;
   ports::Admission begin_read(uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes) override;
+  // The same, for a connection of a transport that supports cut-through or does not.
+  ports::Admission begin_read_of(bool cut_through, uint64_t connection, const ports::RemoteRef& target, uint64_t length_bytes);
   Bytes read_span(ports::Ticket ticket, uint64_t at_bytes) override;
   void end_read(ports::Ticket ticket) override;
   bool lend(ports::Ticket ticket) override;  // not of a mailbox: its owner may post the buffer again at any time

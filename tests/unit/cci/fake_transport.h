@@ -48,6 +48,7 @@ class FakeTransport final : public ports::Transport {
     size_t regions_max = 0;
     std::map<uint64_t, std::pair<MutableBytes, ports::MemoryAccess>> registered;
     uint64_t next_key = 1;
+    bool supports_cut_through = false;
     bool destroyed = false;
   };
 
@@ -105,6 +106,7 @@ class FakeTransport final : public ports::Transport {
   void deregister_memory(ports::MemoryKey key) override {
     if (log_->registered.erase(key.value) == 0) throw std::logic_error("no such key");
   }
+  bool supports_cut_through() const override { return log_->supports_cut_through; }
   void hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) override {
     log_->hints.push_back({connection.packed(), mailbox, epoch});
   }

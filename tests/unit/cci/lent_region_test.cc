@@ -200,6 +200,45 @@ TEST_CASE("arriving_region__to_be_read_once__refuses_a_part_and_a_second_reader"
   CHECK(f.target->fill_of(read.ticket) == nullptr);
 }
 
+TEST_CASE("arriving_region__read_over_a_transport_without_cut_through__refused_until_all_is_in_memory") {
+  CountingEntropy entropy;
+  Counters counters;
+  MemoryTable table{entropy, counters};
+  const std::vector<std::byte> memory(100);
+  const auto status = [&](ports::RmaTarget& target, const Handle& handle) {
+    RemoteRef ref;
+    ref.handle = handle;
+    const ports::Admission read = target.begin_read(1, ref, 100);
+    if (read.status == Status::success) target.end_read(read.ticket);
+    return read.status;
+  };
+  const auto log = std::make_shared<FakeTransport::Log>();
+  FakeTransport without(log);
+  ports::RmaTarget& waits_for_none = table.target_of_another_transport();
+  table.attach(waits_for_none, without);
+  log->supports_cut_through = true;
+  FakeTransport with(log);
+  ports::RmaTarget& waits = table.target_of_another_transport();
+  table.attach(waits, with);
+
+  ports::FillProgress fill;
+  const Handle arriving = table.register_filling(Bytes(memory), &fill);
+  CHECK(status(waits_for_none, arriving) == Status::rma_op);
+  CHECK(counters.get(Counter::rma_rejected) == 1);
+  CHECK(status(waits, arriving) == Status::success);
+  fill.placed_bytes = 100;
+  CHECK(status(waits_for_none, arriving) == Status::rma_op);
+  fill.complete = true;
+  CHECK(status(waits_for_none, arriving) == Status::success);
+  // What is read once may be in the splice pipe and not in memory, though all of it has come.
+  ports::FillProgress spliced;
+  spliced.once = spliced.complete = true;
+  const Handle whole = table.register_filling(Bytes(memory), &spliced);
+  CHECK(status(waits_for_none, whole) == Status::rma_op);
+  CHECK_FALSE(spliced.taken);
+  CHECK(status(waits, whole) == Status::success);
+}
+
 TEST_CASE("memory_table__targets_of_others__are_not_of_this") {
   Fixture f;
   CountingEntropy entropy;
