@@ -350,12 +350,14 @@ Sent UdpNet::send(std::span<const Datagram> batch) {
     if (errno == EINTR) continue;
     if (errno == EAGAIN) {
       net.full = true;
+      if (stopped_joining) joins = true;  // nothing is known yet of a datagram alone
       return {0, Sent::Stop::again};
     }
-    // A kernel or a device that cannot cut pieces apart, or an interface for which the datagrams are too long. Then each of them is
-    // refused by itself too, and shorter ones may be joined as before.
+    // A kernel or a device that cannot cut pieces apart: the first datagram by itself is taken. Where it is refused too, the
+    // joining was not the reason: it is too long for the interface, or its address is one to which nothing can be sent, as a peer
+    // may forge.
     const bool is_joined = net.out.datagrams_in(0) > 1;
-    if (!is_joined && errno == EMSGSIZE && stopped_joining) joins = true;
+    if (!is_joined && stopped_joining) joins = true;
     if (!is_joined || (errno != EINVAL && errno != EIO && errno != EMSGSIZE && errno != EOPNOTSUPP)) return {0, Sent::Stop::failed};
     joins = false;
     stopped_joining = true;

@@ -2,6 +2,7 @@
 #include "transports/udp/udp_net.h"
 
 #include <arpa/inet.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -299,6 +300,43 @@ TEST_CASE("udp_net__what_the_kernel_refuses__fails_and_the_next_is_taken") {
   CHECK(b.events.came[0].second == fine);
   const Datagram unreachable{Address{uint64_t{0x20010db8} << 32, 1, 5, 0}, fine};  // over a socket of IPv4
   CHECK(a.net->send({&unreachable, 1}).stop == Sent::Stop::failed);
+}
+
+// A socket of the kernel's that gets joined datagrams as they came, in one piece.
+struct Plain {
+  Plain() {
+    const int on = 1;
+    sockaddr_in here{};
+    here.sin_family = AF_INET;
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof here;
+    REQUIRE(setsockopt(socket.get(), SOL_UDP, UDP_GRO, &on, sizeof on) == 0);
+    REQUIRE(bind(socket.get(), reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0);
+    REQUIRE(getsockname(socket.get(), reinterpret_cast<sockaddr*>(&here), &size) == 0);
+    address = Address{0, uint64_t{0xffff} << 32 | INADDR_LOOPBACK, ntohs(here.sin_port), 0};
+  }
+  [[nodiscard]] ssize_t piece_bytes() const {
+    Text into(piece_bytes_max);
+    return recv(socket.get(), into.data(), into.size(), 0);
+  }
+  host::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  Address address;
+};
+
+// Only a device that cannot cut pieces apart ends the joining. No address is to blame for that where the datagrams fail alone, too.
+TEST_CASE("udp_net__an_address_to_which_nothing_can_be_sent__the_others_datagrams_stay_joined") {
+  Host a;
+  const Plain b;
+  const Text fine = text(100, 1);
+  const std::vector<Datagram> good(4, Datagram{b.address, fine});
+  CHECK(a.net->send(good).taken == 4);
+  REQUIRE(b.piece_bytes() == 400);
+  Address nowhere = b.address;
+  nowhere.port = 0;
+  const std::vector<Datagram> bad(4, Datagram{nowhere, fine});
+  CHECK(a.net->send(bad).stop == Sent::Stop::failed);
+  CHECK(a.net->send(good).taken == 4);
+  CHECK(b.piece_bytes() == 400);
 }
 
 // A dead port answers by ICMP: that is for nobody, and the socket goes on.
