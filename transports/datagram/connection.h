@@ -41,8 +41,7 @@ struct Connection final : connection::Connection {
   uint16_t datagram_bytes = 0;  // the longest
 
   // The path.
-  uint16_t packet_bytes = 0;   // the longest that content may have now
-  bool searches_path = false;  // it is to be found out how long that is
+  uint16_t packet_bytes = 0;  // the longest that content may have now; 0: nobody has told what both ends take
   reliability::RttEstimator rtt;
 
   Terms* terms = nullptr;

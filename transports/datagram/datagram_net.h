@@ -86,8 +86,8 @@ class DatagramNet {
   [[nodiscard]] virtual std::string uri() const = 0;                            // what a peer dials; "" when it takes no strangers
   [[nodiscard]] virtual bool takes_strangers() const { return true; }           // false: nobody may dial this end
   [[nodiscard]] virtual uint32_t datagram_bytes_max() const = 0;                // that it ever carries; at least datagram_bytes_min
-  // Whether all that long reach this peer. If not, each connection finds out what its path carries; a datagram that is longer than
-  // that is lost, and packet_bytes_base pass.
+  // Whether all that long should reach this peer: then no connection searches, unless they get lost. If not, each connection finds
+  // out what its path carries; a datagram that is longer than that is lost, and packet_bytes_base pass.
   [[nodiscard]] virtual bool knows_path(const Address& /*peer*/) const { return true; }
   // The longest message is what one datagram of so many bytes carries.
   [[nodiscard]] virtual uint32_t message_datagram_bytes() const { return datagram_bytes_max(); }

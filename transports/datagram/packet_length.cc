@@ -12,11 +12,8 @@ bool is_probe(const reliability::SentPacket& packet) {
 }  // namespace
 
 void begin_packet_length(Connection& c, bool is_path_known) {
-  c.packet_bytes = c.datagram_bytes;
-  c.work().path.reset();
-  c.searches_path = !is_path_known;
-  if (is_path_known) return;
   c.work().path = std::make_unique<reliability::PathMtu>(packet_bytes_base, c.datagram_bytes);
+  if (is_path_known) c.work().path->go_on(c.datagram_bytes, never);
   c.packet_bytes = static_cast<uint16_t>(c.work().path->packet_bytes());
 }
 

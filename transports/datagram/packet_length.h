@@ -1,5 +1,5 @@
 // How long a connection's packets may be now, and what follows for what they carry. Where the network knows its paths that is what
-// both ends agreed on; else core/reliability/path_mtu.h finds it out by probes.
+// both ends agreed on, until it turns out that such packets do not arrive; else core/reliability/path_mtu.h finds it out by probes.
 // Private to this room; single-threaded.
 #pragma once
 #include "transports/datagram/connection.h"

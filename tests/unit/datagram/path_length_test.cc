@@ -143,6 +143,45 @@ TEST_CASE("path_length__the_path_narrows_in_the_middle__everything_arrives_all_t
   }
 }
 
+// As Ethernet, where an interface of MTU 9,000 may be behind a switch of 1,500: the keepalive's short packets get through all
+// along.
+TEST_CASE("path_length__a_path_that_was_said_to_be_known_carries_less__everything_arrives") {
+  constexpr uint32_t known = 0;
+  for (const Congestion congestion : {Congestion::new_reno, Congestion::bbr}) {
+    for (const bool rested : {false, true}) {
+      CAPTURE(rested);
+      Rig rig(carries(known), {}, 1, congestion);
+      rig.connect();
+      if (rested) rig.pass(3 * rest_after);
+      std::vector<size_t> long_ones;
+      rig.fabric.stand_between([&](const std::string& from, const std::vector<std::byte>& bytes) {
+        if (from == "a" && bytes.size() >= packet_bytes_base) long_ones.push_back(bytes.size());
+        return true;
+      });
+      Traffic little(rig, 9'500);
+      little.begin();
+      little.end();
+      rig.fabric.stand_between(nullptr);
+      CHECK(long_ones.size() == 1);  // nothing is searched for
+      CHECK(long_ones[0] + 8 > datagram_bytes_max);
+      if (rested) rig.pass(3 * rest_after);
+      rig.a.sink.completions.clear();
+      rig.fabric.set_link(carries(1472));
+      Traffic traffic(rig, 1 << 20);
+      traffic.begin();
+      traffic.end();
+      search_long(rig);
+      Lengths lengths(rig);
+      Traffic more(rig, 1 << 20);
+      more.begin();
+      more.end();
+      CHECK(lengths.of_a <= 1472);
+      CHECK(lengths.of_a + 8 > 1472);
+      CHECK(lengths.of_b <= 1472);
+    }
+  }
+}
+
 TEST_CASE("path_length__a_lossy_path_narrows_and_widens__everything_arrives") {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);
