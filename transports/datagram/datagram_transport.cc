@@ -25,6 +25,10 @@ void DatagramTransport::disconnect(ports::ConnectionId connection) {
   if (Groups::owns(connection)) return driver_->groups().disconnect(connection);
   driver_->engine().disconnect(connection);
 }
+void DatagramTransport::abort(ports::ConnectionId connection) {
+  if (Groups::owns(connection)) return driver_->groups().disconnect(connection);
+  driver_->engine().abort(connection);
+}
 Status DatagramTransport::send(ports::ConnectionId connection, std::span<const Bytes> parts, uint64_t token) {
   if (Groups::owns(connection)) return driver_->groups().send(connection, parts, token);
   return driver_->engine().send(connection, parts, token);

@@ -43,6 +43,7 @@ class DatagramTransport final : public ports::Transport {
   [[nodiscard]] Status accept(ports::ConnectionId request) override;
   [[nodiscard]] Status reject(ports::ConnectionId request, std::string_view reason) override;
   void disconnect(ports::ConnectionId connection) override;
+  void abort(ports::ConnectionId connection) override;
   [[nodiscard]] Status send(ports::ConnectionId connection, std::span<const Bytes> parts, uint64_t token) override;
   void hint(ports::ConnectionId connection, uint64_t mailbox, uint64_t epoch) override;
   [[nodiscard]] Status rma(ports::ConnectionId connection, const ports::RmaRequest& request, uint64_t token) override;

@@ -260,6 +260,27 @@ TEST_CASE("datagram__a_link_that_drops_what_is_too_fast__the_window_finds_its_ra
   REQUIRE(rig.fabric.totals().dropped * 20 < rig.fabric.totals().sent);
 }
 
+TEST_CASE("datagram__abort__what_is_in_flight_ends_in_the_next_turn_also_of_one_that_was_left") {
+  const bool left = GENERATE(false, true);
+  Rig rig;
+  rig.connect();
+  rig.b.sink.buffers = 0;
+  REQUIRE(rig.a.send(rig.at_a, filled(10, 1), 1) == Status::success);
+  rig.pass(100ms);
+  if (left) rig.a.transport->disconnect(rig.at_a);
+  rig.world.wake(rig.a.node);
+  rig.pass(100ms);
+  REQUIRE(rig.a.sink.completions.empty());
+  rig.a.transport->abort(rig.at_a);
+  CHECK(rig.a.send(rig.at_a, filled(10, 1), 2) == Status::disconnected);
+  rig.a.transport->turn(rig.world.now());
+  CHECK(rig.a.status_of(1) == Status::disconnected);
+  CHECK(rig.a.sink.completions.size() == 1);
+  rig.pass(1s);
+  CHECK(rig.b.sink.disconnected.size() == 1);
+  CHECK(rig.a.sink.disconnected.empty());
+}
+
 TEST_CASE("datagram__one_way_is_cut__both_ends_learn_in_time") {
   Rig rig;
   rig.connect();
