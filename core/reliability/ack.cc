@@ -11,16 +11,29 @@ bool Ack::contains(uint64_t number) const {
                      [&](const Range& range) { return range.first <= number && number <= range.last; });
 }
 
+namespace {
+
+uint64_t more_in(const Range& range) { return range.last - range.first; }
+uint64_t missing_between(const Range& above, const Range& below) { return above.first - below.last - 1; }
+uint32_t at_most_32_bits(uint64_t value) { return static_cast<uint32_t>(std::min<uint64_t>(value, UINT32_MAX)); }
+
+}  // namespace
+
 void encode(wire::Writer& out, const Ack& ack, size_t bytes_max) {
   CHECK(ack.count > 0 && bytes_max >= ack_bytes(1));
-  const auto count = static_cast<uint8_t>(std::min<size_t>(ack.count, 1 + (bytes_max - ack_bytes(1)) / 8));
+  const size_t room = std::min<size_t>(ack.count, 1 + (bytes_max - ack_bytes(1)) / 8);
+  uint8_t count = 1;
+  while (count < room && more_in(ack.list[count - 1u]) <= UINT32_MAX &&
+         missing_between(ack.list[count - 1u], ack.list[count]) <= UINT32_MAX) {
+    ++count;
+  }
   out.u64(ack.largest());
   out.u32(static_cast<uint32_t>(std::min<int64_t>(ack.delay / std::chrono::microseconds(1), UINT32_MAX)));
   out.u8(count);
-  out.u32(static_cast<uint32_t>(ack.list[0].last - ack.list[0].first));
+  out.u32(at_most_32_bits(more_in(ack.list[0])));
   for (uint8_t i = 1; i < count; ++i) {
-    out.u32(static_cast<uint32_t>(ack.list[i - 1u].first - ack.list[i].last - 1));
-    out.u32(static_cast<uint32_t>(ack.list[i].last - ack.list[i].first));
+    out.u32(at_most_32_bits(missing_between(ack.list[i - 1u], ack.list[i])));
+    out.u32(at_most_32_bits(more_in(ack.list[i])));
   }
 }
 

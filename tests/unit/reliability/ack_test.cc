@@ -93,3 +93,25 @@ TEST_CASE("ack__as_many_ranges_as_fit__to_the_byte_and_each_contains_its_ends") 
   for (const uint64_t number : {100u, 90u, 95u, 1u, 5u}) REQUIRE(ack.contains(number));
   for (const uint64_t number : {0u, 6u, 89u, 96u, 99u, 101u}) REQUIRE_FALSE(ack.contains(number));
 }
+
+TEST_CASE("ack__more_numbers_than_its_fields_hold__only_what_came_is_acknowledged") {
+  constexpr uint64_t held = UINT32_MAX;
+  const auto back = [](const Ack& ack) {
+    const auto bytes = encoded(ack);
+    wire::Reader in(bytes);
+    const auto decoded = reliability::decode_ack(in);
+    REQUIRE(decoded);
+    REQUIRE(in.done());
+    const auto ranges = decoded->ranges();
+    return std::vector<Range>(ranges.begin(), ranges.end());
+  };
+  using Ranges = std::vector<Range>;
+  const Range old{3, 5};
+  CHECK(back(ack_of({{10, 10 + held}, old})) == Ranges{{10, 10 + held}, old});
+  // The newest of a longer range, and nothing below it.
+  CHECK(back(ack_of({{10, 11 + held}, old})) == Ranges{{11, 11 + held}});
+  CHECK(back(ack_of({{3 * held, 3 * held}, {10, 2 * held}, old})) == Ranges{{3 * held, 3 * held}, {held, 2 * held}});
+  // So many missing that nobody waits for what is below them.
+  CHECK(back(ack_of({{6 + held, 7 + held}, old})) == Ranges{{6 + held, 7 + held}, old});
+  CHECK(back(ack_of({{7 + held, 7 + held}, old})) == Ranges{{7 + held, 7 + held}});
+}
