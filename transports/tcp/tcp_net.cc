@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "core/base/check.h"
@@ -208,6 +209,11 @@ int64_t io_of_send_errno(int error) {
   return error == EPIPE || error == ECONNRESET ? stream::io_closed : stream::io_error;
 }
 
+size_t bytes_of(std::span<const stream::ConstIoSpan> spans) {
+  return std::accumulate(spans.begin(), spans.end(), size_t{0},
+                         [](size_t bytes, const stream::ConstIoSpan& span) { return bytes + span.size; });
+}
+
 void touch_pages(Bytes memory) {
   constexpr size_t page_bytes_min = 4096;
   for (size_t at = 0; at < memory.size(); at += page_bytes_min)
@@ -228,8 +234,7 @@ void TcpNet::Impl::opened(Stream& stream) const {
 int64_t TcpNet::Impl::send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more) {
   std::array<iovec, 128> spans;
   CHECK(!from.empty() && from.size() <= spans.size());
-  size_t offered = 0;
-  for (const stream::ConstIoSpan& span : from) offered += span.size;
+  const size_t offered = bytes_of(from);
   std::array<std::byte, joined_bytes_max> joined;
   size_t count = 0;
   if (from.size() > 1 && offered <= joined.size()) {
@@ -250,7 +255,9 @@ int64_t TcpNet::Impl::send_copied(Stream& stream, std::span<const stream::ConstI
     const ssize_t n = count == 1 ? ::send(stream.fd.get(), spans[0].iov_base, spans[0].iov_len, flags)
                                  : sendmsg(stream.fd.get(), &message, flags);
     if (n >= 0) {
-      stream.full = static_cast<size_t>(n) < offered;
+      // Before pages of a file that was cut short the kernel stops, too, and no event will tell of room: the next try finds out.
+      stream.full = static_cast<size_t>(n) < offered &&
+                    std::none_of(from.begin(), from.end(), [](const stream::ConstIoSpan& span) { return span.is_file; });
       return n;
     }
     if (errno == EINTR) continue;
@@ -337,12 +344,10 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
     int64_t n = 0;
     if (from[i].splice_pipe != nullptr) {
       n = Impl::send_through(*stream, *from[i].splice_pipe, from[i].size, end < from.size() || from.back().more);
-      if (n > 0 && static_cast<size_t>(n) < from[i].size) end = from.size();
     } else if (goes_by_reference(from[i]) && !copy_next) {
       n = Impl::send_lent(*stream, {from[i].data, from[i].size}, end < from.size() || from.back().more);
       copy_next = n == 0;
       if (copy_next) continue;
-      if (n > 0 && static_cast<size_t>(n) < from[i].size) end = from.size();
     } else {
       while (end < from.size() && end - i < 128 && from[end].splice_pipe == nullptr &&
              (copy_next || !goes_by_reference(from[end]))) {
@@ -354,6 +359,7 @@ int64_t TcpNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
     if (n < 0 && n != stream::io_again) stream->nothing_to_read = false;
     if (n < 0) return total > 0 ? total : n;
     total += n;
+    if (static_cast<size_t>(n) < bytes_of(from.subspan(i, end - i))) break;
     i = end;
   }
   return total;

@@ -67,7 +67,7 @@ struct TcpNet::Impl {
   void release(StreamId id);
   [[nodiscard]] static uint64_t unacknowledged_bytes(const Stream& stream);
   void opened(Stream& stream) const;
-  // Bytes that the socket took; less than all of them: it is full. Or io_*.
+  // Bytes that the socket took; less than all of them: it is full, or pages of a file are not there any more. Or io_*.
   [[nodiscard]] static int64_t send_copied(Stream& stream, std::span<const stream::ConstIoSpan> from, bool more);
   // Bytes taken, into the socket or the pipe; 0: this memory is to be copied. Or io_*.
   [[nodiscard]] static int64_t send_lent(Stream& stream, Bytes memory, bool more);

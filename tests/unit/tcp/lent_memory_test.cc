@@ -147,6 +147,44 @@ TEST_CASE("tcp_net__a_files_pages__go_by_reference_and_as_zeros_when_the_file_is
   std::fclose(file);
 }
 
+// The kernel takes what stands before the missing pages, though the socket has room for more: no event would tell of that room.
+TEST_CASE("tcp_net__a_files_pages_that_are_copied_and_cut__the_rest_goes_at_once_as_zeros") {
+  Pair pair(ByReference::never);
+  FILE* file = std::tmpfile();
+  const std::vector<std::byte> ones(1u << 20, std::byte{1});
+  REQUIRE(::pwrite(::fileno(file), ones.data(), ones.size(), 0) == static_cast<ssize_t>(ones.size()));
+  memory::Pool pool(1u << 20, 1);
+  memory::Loan loan = pool.lend();
+  REQUIRE(memory::show_file(loan.bytes(), ::fileno(file), 0) == 0);
+  loan.shows_file(loan.bytes().size());
+  constexpr size_t kept = 96u << 10;
+  constexpr size_t offered = 160u << 10;
+  REQUIRE(::ftruncate(::fileno(file), kept) == 0);
+  const std::array<std::byte, 10> behind{std::byte{3}};
+  const auto send_from = [&](size_t at) {
+    const std::array<stream::ConstIoSpan, 2> spans{
+        {{loan.bytes().data() + at, offered - at, true, nullptr, false, true}, {behind.data(), behind.size()}}};
+    return pair.client->send(pair.out, spans);
+  };
+  const int64_t first = send_from(0);
+  REQUIRE(first > 0);
+  REQUIRE(first <= static_cast<int64_t>(kept));
+  const int64_t second = send_from(static_cast<size_t>(first));
+  CHECK(first + second == static_cast<int64_t>(offered + behind.size()));
+  std::vector<std::byte> got(offered + behind.size());
+  size_t arrived = 0;
+  REQUIRE(pair.watch.run([&] {
+    const stream::IoSpan into{got.data() + arrived, got.size() - arrived};
+    const int64_t n = pair.server->recv(pair.in, {&into, 1});
+    arrived += n > 0 ? static_cast<size_t>(n) : 0;
+    return arrived >= static_cast<size_t>(first + std::max<int64_t>(second, 0));
+  }));
+  CHECK(std::count(got.begin(), got.end(), std::byte{1}) == static_cast<ptrdiff_t>(kept));
+  CHECK(got[offered] == std::byte{3});
+  loan.reset();
+  std::fclose(file);
+}
+
 // Its owner is told that the connection is over and may use the memory for something else: what was not sent must not go out.
 TEST_CASE("tcp_net__closed_with_lent_memory_unsent__a_reset_and_no_orderly_end") {
   Pair pair(ByReference::always);
