@@ -226,11 +226,13 @@ void VerbsNet::end_pair(Pair& pair) {
 }
 
 // Whatever was posted, the card does not touch any more: destroying waits for that. Its number may be given out again, so nothing
-// of it may be left among the completions.
+// of it may be left among the completions. Cards differ in what becomes of those that nobody took: Soft-RoCE keeps them, and others
+// drop them with the queue pair, and with them the numbers of the slots that are to be posted again. So they are taken before, too.
 RingBuffer<VerbsNet::Posted> VerbsNet::release_queue(Pair& pair) {
   RingBuffer<Posted> left = std::move(pair.posted);
   if (pair.queue != nullptr) {
     by_number_.erase(pair.queue->qp_num);
+    take_all_completions();
     pair.queue.reset();
     take_all_completions();
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/unit/verbs/forgetful_card.h"
 #include "tests/unit/verbs/hosts.h"
 
 namespace ccixfer::verbs {
@@ -209,6 +210,21 @@ TEST_CASE("verbs_net__our_close_with_work_in_flight__no_event_and_no_byte_follow
   until({&a, &b}, [&] { return !a.told.endings[again.at_dialler].empty(); });
   CHECK((a.told.endings[again.at_dialler] == std::vector<Told::Completed>{{99, WorkStatus::success}}));
   CHECK(is_same(target.bytes, source.bytes));
+}
+
+TEST_CASE("verbs_net__closed_with_messages_that_nobody_took__their_slots_serve_the_next_pairs") {
+  Host a, b(with_few_slots());
+  for (int i = 0; i < 2; ++i) {
+    const Connected pairs = connect(a, b);
+    for (unsigned n = 0; n < 4; ++n) REQUIRE(send(a, pairs.at_dialler, pattern(500, n)));
+    REQUIRE(a.net->flush(pairs.at_dialler, std::chrono::seconds(20)));  // they fill the slots
+    const ForgetfulCard card;
+    b.net->close(pairs.at_acceptor);
+  }
+  const Connected next = connect(a, b);
+  for (unsigned n = 0; n < 20; ++n) REQUIRE(send(a, next.at_dialler, pattern(500, n)));
+  until({&a, &b}, [&] { return b.told.came[next.at_acceptor].size() == 20; });
+  CHECK(b.told.came[next.at_acceptor][19] == pattern(500, 19));
 }
 
 TEST_CASE("verbs_net__await_and_flush__block_until_it_is_done_and_tell_it_later") {
