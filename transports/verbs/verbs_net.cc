@@ -346,7 +346,7 @@ void VerbsNet::poll(Instant now, rdma::RdmaEvents& events) {
   now_ = now;
   if (!may_guess()) look();
   if (manager_ready_) take_manager_events();
-  if (card_ready_ && !is_lost()) take_card_events();
+  if ((card_ready_ || !card_told_.empty()) && !is_lost()) take_card_events();
   const size_t taken = is_lost() ? 0 : take_completions(batches_per_poll);
   has_more_ = taken == batch * batches_per_poll;
   expire_dials();
@@ -398,7 +398,8 @@ void VerbsNet::sleep_or_spin(bool is_quiet) {
 }
 
 void VerbsNet::arm_watch() {
-  const bool may_sleep = told_.empty() && !has_more_ && !failure_ && !manager_ready_ && (is_armed_ || is_lost());
+  const bool is_card_quiet = is_lost() || (is_armed_ && card_told_.empty());
+  const bool may_sleep = told_.empty() && !has_more_ && !failure_ && !manager_ready_ && is_card_quiet;
   Instant at = may_sleep ? deadline_ : Instant::min();
   for (const auto* limited : {&dialling_, &breaking_}) {
     for (const PairId id : *limited) {

@@ -34,6 +34,7 @@ inline constexpr int manager_events_per_poll = 64;
 inline constexpr uint32_t polls_before_sleep = 128;
 inline constexpr Duration dial_limit = std::chrono::seconds(30);  // of one address
 inline constexpr Duration flush_limit = std::chrono::seconds(2);
+inline constexpr Duration last_receive_limit = std::chrono::milliseconds(10);
 
 class VerbsNet final : public rdma::RdmaNet {
  public:
@@ -91,6 +92,7 @@ class VerbsNet final : public rdma::RdmaNet {
     uint32_t unsent = 0;
     uint8_t reads_out = 1, reads_in = 1;
     bool is_starved = false;               // post_* has answered false since sendable() was told
+    bool may_hold_slot = false;            // the card may be putting a message into a receive slot for it
     std::vector<inet::Address> addresses;  // of a dial: those to be tried yet, the next one last
     uint32_t tries = 0;                    // of a dial that the peer's manager refused as a mistake of its own
     Status end = Status::unreachable;
@@ -105,6 +107,12 @@ class VerbsNet final : public rdma::RdmaNet {
     uint32_t slot = 0;   // received
     uint32_t bytes = 0;  // received
     rdma::WorkStatus status = rdma::WorkStatus::success;
+  };
+
+  struct CardNews {
+    ibv_event_type type = IBV_EVENT_COMM_EST;
+    rdma::PairId pair = 0;  // 0: of none that is there
+    int port = 0;
   };
 
   VerbsNet(const VerbsNetOptions& options, std::shared_ptr<host::Waker> waker);
@@ -136,7 +144,10 @@ class VerbsNet final : public rdma::RdmaNet {
   void take_received(const ibv_wc& done, Pair* pair);
   void take_ended(const ibv_wc& done, Pair& pair);
   void tell_room();
+  void note_card_events();
   void take_card_events();
+  void take_card_event(const CardNews& news);
+  void await_last_receive(const Pair& pair);
   void break_pair(Pair& pair, Status status, std::string reason);
   void end_broken();
   void end_pair(Pair& pair);
@@ -180,6 +191,8 @@ class VerbsNet final : public rdma::RdmaNet {
   SlotTable<Pair> pairs_;
   std::unordered_map<uint32_t, rdma::PairId> by_number_;  // of queue pairs that are there
   RingBuffer<News> told_;
+  RingBuffer<CardNews> card_told_;
+  bool tells_last_receive_ = true;                 // the card does, until it has failed to
   std::vector<rdma::PairId> dialling_, breaking_;  // these have a limit
   std::vector<rdma::PairId> starved_;
   size_t requests_ = 0;

@@ -204,6 +204,7 @@ bool VerbsNet::move_queue(Pair& pair, ibv_qp_state to) const {
   }
   const int error = ibv_modify_qp(pair.queue.get(), &attributes, mask);
   if (error != 0) errno = error;
+  if (error == 0 && to == IBV_QPS_RTR) pair.may_hold_slot = true;
   return error == 0;
 }
 

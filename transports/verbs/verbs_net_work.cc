@@ -1,10 +1,12 @@
 // VerbsNet: what the card has done, and the end of pairs.
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/host/clock.h"
 #include "transports/verbs/verbs_net.h"
 
 namespace ccixfer::verbs {
@@ -120,34 +122,49 @@ void VerbsNet::tell_room() {
 
 // ---- Events of the card.
 
-void VerbsNet::take_card_events() {
-  card_ready_ = false;
+// Read when a pair is waited for, too: what concerns others is handled in the next poll.
+void VerbsNet::note_card_events() {
   while (!is_lost()) {
     const std::optional<Card::Event> event = card_->next_event();
     if (!event) return;
     Pair* pair = of_number(event->pair_number);
-    switch (event->type) {
-      case IBV_EVENT_QP_FATAL:
-      case IBV_EVENT_QP_REQ_ERR:
-      case IBV_EVENT_QP_ACCESS_ERR:
-        if (pair != nullptr)
-          break_pair(*pair, Status::disconnected, fmt::format("the connection is broken ({})", ibv_event_type_str(event->type)));
-        break;
-      case IBV_EVENT_COMM_EST:
-        if (pair != nullptr && pair->state == State::accepting)
-          static_cast<void>(rdma_notify(pair->manager.get(), IBV_EVENT_COMM_EST));
-        break;
-      case IBV_EVENT_PORT_ERR:
-        if (event->port == card_->port()) fail_device(fmt::format("the port of the RDMA device {} is down", device_), false);
-        break;
-      case IBV_EVENT_CQ_ERR:
-      case IBV_EVENT_SRQ_ERR:
-      case IBV_EVENT_DEVICE_FATAL:
-        fail_device(fmt::format("the RDMA device {} has failed ({})", device_, ibv_event_type_str(event->type)), true);
-        break;
-      default:
-        break;
+    if (event->type != IBV_EVENT_QP_LAST_WQE_REACHED) {
+      card_told_.push_back({event->type, pair == nullptr ? 0 : pair->id, event->port});
+      continue;
     }
+    tells_last_receive_ = true;
+    if (pair != nullptr) pair->may_hold_slot = false;
+  }
+}
+
+void VerbsNet::take_card_events() {
+  card_ready_ = false;
+  note_card_events();
+  while (!card_told_.empty() && !is_lost()) take_card_event(card_told_.pop_front());
+}
+
+void VerbsNet::take_card_event(const CardNews& news) {
+  Pair* pair = find(news.pair);
+  switch (news.type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+      if (pair != nullptr)
+        break_pair(*pair, Status::disconnected, fmt::format("the connection is broken ({})", ibv_event_type_str(news.type)));
+      return;
+    case IBV_EVENT_COMM_EST:
+      if (pair != nullptr && pair->state == State::accepting)
+        static_cast<void>(rdma_notify(pair->manager.get(), IBV_EVENT_COMM_EST));
+      return;
+    case IBV_EVENT_PORT_ERR:
+      if (news.port == card_->port()) fail_device(fmt::format("the port of the RDMA device {} is down", device_), false);
+      return;
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_DEVICE_FATAL:
+      return fail_device(fmt::format("the RDMA device {} has failed ({})", device_, ibv_event_type_str(news.type)), true);
+    default:
+      return;
   }
 }
 
@@ -225,12 +242,33 @@ void VerbsNet::end_pair(Pair& pair) {
   tell(Told::closed, pair.id);
 }
 
+// A card may have taken a receive slot for a message of which not all has come, and completes it a moment after the pair was put
+// into the error state. Then it says that it takes no more slots for the pair. Soft-RoCE says nothing: it is waited for once.
+void VerbsNet::await_last_receive(const Pair& pair) {
+  const host::SystemClock clock;
+  const Instant until = after(clock.now(), last_receive_limit);
+  while (tells_last_receive_ && !is_lost()) {
+    note_card_events();
+    if (!pair.may_hold_slot) return;
+    const Duration left = until - clock.now();
+    tells_last_receive_ = left > Duration::zero();
+    if (!tells_last_receive_) return;
+    pollfd events{card_->event_descriptor(), POLLIN, 0};
+    static_cast<void>(::poll(&events, 1, static_cast<int>(left.count() / 1'000'000 + 1)));
+  }
+}
+
 // Whatever was posted, the card does not touch any more: destroying waits for that. Its number may be given out again, so nothing
 // of it may be left among the completions. Cards differ in what becomes of those that nobody took: Soft-RoCE keeps them, and others
 // drop them with the queue pair, and with them the numbers of the slots that are to be posted again. So they are taken before, too.
 RingBuffer<VerbsNet::Posted> VerbsNet::release_queue(Pair& pair) {
   RingBuffer<Posted> left = std::move(pair.posted);
   if (pair.queue != nullptr) {
+    if (pair.may_hold_slot) {
+      set_to_error(pair);
+      await_last_receive(pair);
+      pair.may_hold_slot = false;
+    }
     by_number_.erase(pair.queue->qp_num);
     take_all_completions();
     pair.queue.reset();
