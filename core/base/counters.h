@@ -38,7 +38,7 @@ enum class Counter : uint8_t {
   addresses_changed,      // of a peer that answered at the new one: its connection goes on there
   addresses_unproved,     // of which somebody said in a connection's name that its peer is there, and it is not
   acks_rejected,          // of packets that were never sent
-  shared_rings_rejected,  // indices in shared memory that cannot be
+  shared_rings_rejected,  // indices in shared memory that cannot be, or descriptors with a bell
   count_,
 };
 [[nodiscard]] std::string_view to_string(Counter counter);

@@ -111,13 +111,14 @@ class World {
     peer.socket = shm::dial_name(shm::parse_uri(net_->uri()).value());
     for (int i = 0; i < 100 && accepted_ == 0; ++i) turn();
     id = std::exchange(accepted_, 0);
-    auto segment = shm::take_segment(peer.socket.get());
+    auto segment = shm::take_segment(peer.socket.get(), closer_);
     fuzz::must(id != 0 && segment && *segment);
     peer.segment = std::move(**segment);
     return peer;
   }
 
   Counters counters_;
+  shm::Closer closer_;
   std::unique_ptr<shm::ShmNet> net_;
   Peer honest_, hostile_;
   StreamId honest_id_ = 0, hostile_id_ = 0, accepted_ = 0;

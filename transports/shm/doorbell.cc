@@ -7,11 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
-#include <thread>
+#include <utility>
 
 #include "core/base/units.h"
 
@@ -49,44 +48,53 @@ Address address_of(std::string_view name) {
   return address;
 }
 
-Descriptor open_socket() { return Descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
-
-// Closing what a stranger passed may take as long as the stranger likes (a file of a file system of its own), so a thread does it.
-// If so many are stuck already, it stays open.
-void close_aside(int descriptor) {
-  constexpr int closing_max = 8;
-  static std::atomic<int> closing{0};
-  if (closing.fetch_add(1) >= closing_max) {
-    closing.fetch_sub(1);
-    return;
-  }
-  try {
-    std::thread([descriptor] {
-      close(descriptor);
-      closing.fetch_sub(1);
-    }).detach();
-  } catch (const std::system_error&) {
-    closing.fetch_sub(1);  // no thread is left: it stays open
-  }
+// Else the kernel throws a byte "out of band" away unread, with the descriptors that came with it.
+void keep_in_line(int socket) {
+  const int on = 1;
+  static_cast<void>(setsockopt(socket, SOL_SOCKET, SO_OOBINLINE, &on, sizeof on));
 }
 
-// What came with a message.
-struct Passed {
-  static constexpr size_t max = 4;
-  std::array<int, max> descriptors{};
-  size_t count = 0;
-};
-
-Passed passed_with(msghdr& message) {
-  Passed passed;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count && passed.count < Passed::max; ++i)
-      std::memcpy(&passed.descriptors[passed.count++], CMSG_DATA(part) + i * sizeof(int), sizeof(int));
-  }
-  return passed;
+Descriptor open_socket() {
+  Descriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd) keep_in_line(fd.get());
+  return fd;
 }
+
+// The descriptor that came with a message; -1: none.
+int passed_with(msghdr& message) {
+  const cmsghdr* part = CMSG_FIRSTHDR(&message);
+  if (part == nullptr || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS || part->cmsg_len < CMSG_LEN(sizeof(int)))
+    return -1;
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(part), sizeof descriptor);
+  return descriptor;
+}
+
+// Since Linux 6.16. Who connects to a listener that has it off can pass none from the first byte on.
+void refuse_descriptors(int socket) {
+  constexpr int pass_rights = 83;  // SO_PASSRIGHTS
+  const int off = 0;
+  static_cast<void>(setsockopt(socket, SOL_SOCKET, pass_rights, &off, sizeof off));
+}
+
+enum class Rang : uint8_t { nothing, bytes, descriptors, unknown };
+
+// Forgets bytes that rang. Those that came with descriptors stay where they are: the kernel closes what it throws away, in the
+// thread that reads or closes the socket. A look does not, and tells of them (MSG_CTRUNC).
+Rang take_bells(int socket) {
+  std::array<char, 256> bytes;
+  iovec span{bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &span;
+  message.msg_iovlen = 1;
+  const ssize_t n = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+  if (n < 0) return errno == EAGAIN || errno == ECONNRESET ? Rang::nothing : Rang::unknown;
+  if (n == 0) return Rang::nothing;
+  if ((message.msg_flags & MSG_CTRUNC) != 0) return Rang::descriptors;
+  return recv(socket, bytes.data(), static_cast<size_t>(n), MSG_DONTWAIT) == n ? Rang::bytes : Rang::unknown;
+}
+
+constexpr int bells_taken_max = 4;  // a peer may ring for as long as we listen
 
 }  // namespace
 
@@ -116,6 +124,7 @@ Result<Descriptor> listen_at(const std::string& name, int backlog) {
   if (!fd) return cannot(errno);
   const Address address = address_of(name);
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address.socket), address.size) != 0) return cannot(errno);
+  refuse_descriptors(fd.get());
   if (listen(fd.get(), backlog) != 0) return cannot(errno);
   return fd;
 }
@@ -155,26 +164,39 @@ bool pass_segment(int socket, const Segment& segment) {
   return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(sizeof words);
 }
 
-std::optional<Result<Segment>> take_segment(int socket) {
+Descriptor accept_at(int listener) {
+  Descriptor fd(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (fd) keep_in_line(fd.get());
+  return fd;
+}
+
+// The words are looked at, with room for one descriptor, and taken once all is as it should be. Whatever else came stays in the
+// socket, and whoever closes that knows how.
+std::optional<Result<Segment>> take_segment(int socket, Closer& closer) {
   FirstWords words;
   iovec span{&words, sizeof words};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(Passed::max * sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_LEN(sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &span;
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  const ssize_t n = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const ssize_t n = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   if (n == 0 || (n < 0 && errno == ECONNRESET)) {
     return fail(ErrorKind::network, "the listener closed the connection");
   }
   if (n < 0) return fail(ErrorKind::network, std::generic_category().message(errno));
-  const Passed passed = passed_with(message);
-  const bool fits = n == static_cast<ssize_t>(sizeof words) && words.magic == magic && passed.count == 1;
-  if (fits && words.version == version && Segment::is_shared_memory(passed.descriptors[0]))
-    return Segment::adopt(Descriptor(passed.descriptors[0]), words.ring_bytes);
-  for (size_t i = 0; i < passed.count; ++i) close_aside(passed.descriptors[i]);
+  Descriptor passed(passed_with(message));
+  const bool alone = passed && (message.msg_flags & MSG_CTRUNC) == 0;
+  const bool fits = n == static_cast<ssize_t>(sizeof words) && words.magic == magic && alone;
+  if (fits && words.version == version && Segment::is_shared_memory(passed.get())) {
+    Result<Segment> segment = Segment::adopt(std::move(passed), words.ring_bytes);
+    if (segment && recv(socket, &words, sizeof words, MSG_DONTWAIT) != n)
+      return fail(ErrorKind::network, std::generic_category().message(errno));
+    return segment;
+  }
+  if (passed) closer.close(std::move(passed));
   if (fits && words.version != version)
     return fail(ErrorKind::network, fmt::format("the peer speaks version {} of shm, and this end {}", words.version, version));
   return fail(ErrorKind::network, "the peer does not speak shm");
@@ -186,11 +208,18 @@ void ring(int socket) {
   static_cast<void>(send(socket, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
-void silence(int socket) {
-  constexpr int reads_max = 4;  // a peer may ring for as long as we listen
-  std::array<char, 256> bytes;
-  for (int i = 0; i < reads_max && recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT) > 0; ++i) {
-  }
+bool silence(int socket) {
+  Rang rang = Rang::bytes;
+  for (int i = 0; i < bells_taken_max && rang == Rang::bytes; ++i) rang = take_bells(socket);
+  return rang != Rang::descriptors;
+}
+
+// After a shutdown the kernel takes no more for this socket, so one that is empty stays so.
+bool end(int socket) {
+  static_cast<void>(shutdown(socket, SHUT_RDWR));
+  Rang rang = Rang::bytes;
+  for (int i = 0; i < bells_taken_max && rang == Rang::bytes; ++i) rang = take_bells(socket);
+  return rang == Rang::nothing;
 }
 
 }  // namespace ccixfer::shm

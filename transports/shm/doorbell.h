@@ -2,8 +2,9 @@
 // the memory, and how a sleeping peer is woken (a byte: it "rings the bell"). The kernel closes the socket of a process that ends,
 // however it ends, so the peer is told.
 // Names are abstract sockets: they end with their process, and no file is left behind. Shared by all of one network namespace.
-// Everything is nonblocking, whatever the peer does with its end. Bytes of a peer only wake; descriptors that come with them are
-// closed by the kernel. Errors: listen: network, in one line; others by errno. Source: unix(7).
+// Everything is nonblocking, whatever the peer does with its end. Bytes of a peer only wake. Descriptors that come with them are
+// never taken, nor thrown away: the kernel would close them within our call, for as long as the peer likes. Errors: listen:
+// network, in one line; others by errno. Source: unix(7).
 #pragma once
 #include <sys/types.h>
 
@@ -13,6 +14,7 @@
 
 #include "core/base/result.h"
 #include "core/host/descriptor.h"
+#include "transports/shm/closer.h"
 #include "transports/shm/segment.h"
 
 namespace ccixfer::shm {
@@ -28,6 +30,9 @@ inline constexpr size_t name_bytes_max = 64;
 // Empty: errno says why. ECONNREFUSED: nobody listens. EAGAIN: too many wait to be accepted.
 [[nodiscard]] host::Descriptor dial_name(const std::string& name);
 
+// Empty: errno says why.
+[[nodiscard]] host::Descriptor accept_at(int listener);
+
 struct PeerProcess {
   uid_t user = 0;
   pid_t process = 0;
@@ -37,11 +42,14 @@ struct PeerProcess {
 
 // The acceptor's first words: the size of the rings, and their memory. False: errno says why.
 [[nodiscard]] bool pass_segment(int socket, const Segment& segment);
-// nullopt: not here yet.
-[[nodiscard]] std::optional<Result<Segment>> take_segment(int socket);
+// nullopt: not here yet. A descriptor that is no shared memory goes to `closer`.
+[[nodiscard]] std::optional<Result<Segment>> take_segment(int socket, Closer& closer);
 
 void ring(int socket);
-// Forgets what rang until now.
-void silence(int socket);
+// Forgets what rang until now. False: descriptors came with it, which no honest peer passes.
+[[nodiscard]] bool silence(int socket);
+// Nothing comes or goes any more, and the peer is told. False: it passed something that is left in the socket, and closing that may
+// take as long as the peer likes.
+[[nodiscard]] bool end(int socket);
 
 }  // namespace ccixfer::shm

@@ -87,11 +87,20 @@ void ShmNet::Impl::open(Stream& stream, StreamId id, Segment segment, size_t wri
   use(stream, id);
 }
 
+// The socket is closed, or will be, and watched no more.
+void ShmNet::Impl::drop(Stream& stream) {
+  const host::WatchId was = std::exchange(stream.watch, {});
+  const bool is_empty = !stream.socket || end(stream.socket.get());
+  if (is_empty || !watched.remove(was)) watched.closed(was);
+  if (is_empty) return stream.socket.reset();
+  closer.close(std::move(stream.socket));
+}
+
 void ShmNet::Impl::release(StreamId id) {
   Stream* stream = find(id);
   if (stream == nullptr) return;
   if (stream->in_use) std::erase(busy, id);
-  watched.closed(std::exchange(stream->watch, {}));
+  drop(*stream);
   *stream = Stream{};
   streams.release(SlotName::of(id).index);
   if (accept_again != never) {
@@ -179,7 +188,7 @@ void ShmNet::Impl::arm() { watched.arm(failed.empty() ? std::min({deadline, acce
 void ShmNet::Impl::fail_stream(StreamId id, Status status, std::string reason) {
   Stream& stream = *find(id);
   if (stream.in_use) std::erase(busy, id);
-  watched.closed(std::exchange(stream.watch, {}));
+  drop(stream);
   stream = Stream{};
   stream.state = State::failed;
   stream.status = status;

@@ -5,7 +5,7 @@
 // `failed` with the reason, and Counter::shared_rings_rejected; nobody else notices.
 // Who may meet: see Meets. Bounds: accepts_per_poll_max, streams_watched_max; a stream takes one descriptor and, once its rings
 // were filled, 2 * ring_bytes of memory. Errors: create: network (the name is in use, no descriptors), usage (no name).
-// Single-threaded. Source: transports/shm/README.md; unix(7), memfd_create(2).
+// Single-threaded but for what Closer closes. Source: transports/shm/README.md; unix(7), memfd_create(2).
 #pragma once
 #include <memory>
 #include <string>

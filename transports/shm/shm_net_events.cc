@@ -47,8 +47,9 @@ bool ShmNet::Impl::may_meet(const std::optional<PeerProcess>& peer) const {
 void ShmNet::Impl::try_to_dial(StreamId id) {
   Stream& stream = *find(id);
   const std::string uri = format_uri(stream.name);
-  stream.socket = dial_name(stream.name);
-  if (!stream.socket && errno == EAGAIN) {
+  const bool must_wait = closer.is_full();  // each dial to a hostile listener may leave two descriptors to be closed
+  if (!must_wait) stream.socket = dial_name(stream.name);
+  if (must_wait || (!stream.socket && errno == EAGAIN)) {
     stream.state = State::dialling;
     dialling.push_back(id);
     dial_again = std::min(dial_again, after(now, dial_retry));
@@ -76,7 +77,7 @@ void ShmNet::Impl::dial_waiting() {
 
 void ShmNet::Impl::meet(StreamId id, const Report& report) {
   Stream& stream = *find(id);
-  std::optional<Result<Segment>> segment = take_segment(stream.socket.get());
+  std::optional<Result<Segment>> segment = take_segment(stream.socket.get(), closer);
   if (!segment) return;
   if (!*segment) {
     return fail_stream(id, Status::refused, fmt::format("{}: {}", format_uri(stream.name), segment->error().message));
@@ -113,34 +114,33 @@ void ShmNet::Impl::accept_some(const Report& report) {
 
 // False: errno says why.
 bool ShmNet::Impl::accept_one(const Report& report) {
-  Descriptor fd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  Descriptor fd = accept_at(listener.get());
   if (!fd) return false;
-  if (!leaves_descriptors(fd.get())) {
-    errno = EMFILE;
-    return false;
-  }
-  const std::optional<PeerProcess> peer = peer_of(fd.get());
-  if (!may_meet(peer)) {
-    if (options.counters != nullptr) options.counters->add(Counter::hello_rejected);
-    return true;
-  }
-  Result<Segment> segment = Segment::create(options.ring_bytes);
-  if (!segment) {
-    errno = ENOMEM;
-    return false;
-  }
-  if (!pass_segment(fd.get(), *segment)) return true;  // it went meanwhile
-  segment->close_descriptor();
-  pause_told = false;
+  const bool leaves_some = leaves_descriptors(fd.get());
   const StreamId id = add_stream(State::open);
   Stream& stream = *find(id);
   stream.socket = std::move(fd);
-  if (!watch(stream, id)) {
-    const int error = errno;
+  const auto refuse = [&](int error) {
     release(id);
     errno = error;
     return false;
+  };
+  if (!leaves_some) return refuse(EMFILE);
+  const std::optional<PeerProcess> peer = peer_of(stream.socket.get());
+  if (!may_meet(peer)) {
+    if (options.counters != nullptr) options.counters->add(Counter::hello_rejected);
+    release(id);
+    return true;
   }
+  Result<Segment> segment = Segment::create(options.ring_bytes);
+  if (!segment) return refuse(ENOMEM);
+  if (!pass_segment(stream.socket.get(), *segment)) {
+    release(id);  // it went meanwhile
+    return true;
+  }
+  segment->close_descriptor();
+  pause_told = false;
+  if (!watch(stream, id)) return refuse(errno);
   open(stream, id, std::move(*segment), 1);
   report({StreamEventType::accepted, id, Status::success,
           peer ? fmt::format("shm://user-{}.process-{}", peer->user, peer->process) : std::string("shm://unknown")});
@@ -159,8 +159,11 @@ void ShmNet::Impl::stream_event(StreamId id, uint32_t events, const Report& repo
   if (stream == nullptr || stream->state != State::open) return;
   const bool hangs_up = (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0 && !std::exchange(stream->hung_up, true);
   if (++stream->rings >= rings_unread_max) {
-    silence(stream->socket.get());
     stream->rings = 0;
+    if (!silence(stream->socket.get())) {
+      if (options.counters != nullptr) options.counters->add(Counter::shared_rings_rejected);
+      return fail_stream(id, Status::disconnected, "the peer passed descriptors in place of a bell");
+    }
   }
   use(*stream, id);
   look_into(id, hangs_up, report);

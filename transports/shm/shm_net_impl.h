@@ -64,11 +64,13 @@ struct ShmNet::Impl {
   uint32_t polls_without_kernel = 0;
   const bool has_processor_for_peer;  // besides ours
   Linger linger;
+  Closer closer;
 
   [[nodiscard]] Stream* find(StreamId id);
   [[nodiscard]] StreamId add_stream(State state);
   [[nodiscard]] bool watch(Stream& stream, StreamId id);
   void open(Stream& stream, StreamId id, Segment segment, size_t written_direction);
+  void drop(Stream& stream);
   void release(StreamId id);
   void fail_stream(StreamId id, Status status, std::string reason);
   void check_rings(StreamId id);

@@ -31,6 +31,7 @@ struct Scene {
   Watch watch{{server.get(), friendly.get()}};
   StreamId good_out = 0, good_in = 0, bad_in = 0;
   Dialler bad;
+  Closer closer;
 
   Scene() {
     good_out = *friendly->dial(server->uri());
@@ -40,7 +41,7 @@ struct Scene {
     bad.socket = dial_name(*parse_uri(server->uri()));
     REQUIRE(watch.run([&] { return watch.find(0, StreamEventType::accepted) != nullptr; }));
     bad_in = watch.find(0, StreamEventType::accepted)->id;
-    auto segment = take_segment(bad.socket.get());
+    auto segment = take_segment(bad.socket.get(), closer);
     REQUIRE(segment);
     REQUIRE(*segment);
     bad.segment = std::move(**segment);
