@@ -118,6 +118,7 @@ class Engine {
   }
   [[nodiscard]] bool has_room() const { return connections_.size() - released_.size() < options_.connections_max; }
   [[nodiscard]] bool is_crowded() const { return pending_ >= options_.pending_requests_max; }
+  [[nodiscard]] bool takes_no_more() const { return is_crowded() || !has_room(); }  // accepting pauses
   [[nodiscard]] const ports::TransportOptions& options() const { return options_; }
   [[nodiscard]] wire::Offer our_offer() const;
   [[nodiscard]] Instant now() const { return now_; }

@@ -225,7 +225,7 @@ void Engine<D, C>::set_state(C& c, State next) {
 
 template <typename D, typename C>
 void Engine<D, C>::update_accepting() {
-  const bool pause = is_crowded() || !has_room();
+  const bool pause = takes_no_more();
   if (pause == accepting_paused_) return;
   accepting_paused_ = pause;
   driver_.pause_accepting(pause);

@@ -32,7 +32,7 @@ class Handshake {
   static void say_bye(Connection& c, Status status, std::string_view reason);
   void released(const Connection& c) { silent_.remove(c.id.index); }
   void end_turn() { silent_.make_room(engine_); }
-  [[nodiscard]] Instant deadline() const { return engine_.is_crowded() ? silent_.deadline() : never; }
+  [[nodiscard]] Instant deadline() const { return engine_.takes_no_more() ? silent_.deadline() : never; }
 
  private:
   void say_hello(Connection& c);

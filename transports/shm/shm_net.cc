@@ -111,6 +111,8 @@ void ShmNet::Impl::release(StreamId id) {
 
 void ShmNet::close(StreamId id) { impl_->release(id); }
 
+bool ShmNet::accept_starves() const { return impl_->accept_again != never; }
+
 void ShmNet::pause_accept(bool paused) {
   impl_->accept_paused = paused;
   impl_->update_accepting();

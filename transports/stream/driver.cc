@@ -185,12 +185,15 @@ void Driver::serve(Connection& c) {
 }
 
 void Driver::end_turn() {
-  silent_.make_room(engine_);
+  silent_.make_room(engine_, net_->accept_starves());
   handshake_.end_turn();
   lent_.turn();
 }
 
-Instant Driver::own_deadline() const { return std::min(lent_.deadline(), engine_.is_crowded() ? silent_.deadline() : never); }
+Instant Driver::own_deadline() const {
+  const bool keeps_out = engine_.takes_no_more() || net_->accept_starves();
+  return std::min(lent_.deadline(), keeps_out ? silent_.deadline() : never);
+}
 
 // ---- The end.
 

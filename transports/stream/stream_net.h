@@ -68,6 +68,8 @@ class StreamNet {
   [[nodiscard]] virtual Result<StreamId> dial(std::string_view uri) = 0;  // usage: malformed
   virtual void close(StreamId id) = 0;         // abortive if bytes are unread; else orderly. The id is dead
   virtual void pause_accept(bool paused) = 0;  // back-pressure: the backlog holds what comes
+  // Accepting pauses by itself, for want of descriptors, though somebody waits in the backlog.
+  [[nodiscard]] virtual bool accept_starves() const { return false; }
   virtual int64_t recv(StreamId id, std::span<const IoSpan> into) = 0;  // bytes > 0, or io_*
   // Whether recv would answer io_again until the stream is told readable again. false: not known.
   [[nodiscard]] virtual bool nothing_to_read(StreamId) const { return false; }

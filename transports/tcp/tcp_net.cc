@@ -164,6 +164,8 @@ StreamId TcpNet::adopt(std::unique_ptr<stream::LooseStream> stream) {
 
 void TcpNet::close(StreamId id) { impl_->release(id); }
 
+bool TcpNet::accept_starves() const { return impl_->accept_again != never; }
+
 void TcpNet::pause_accept(bool paused) {
   impl_->accept_paused = paused;
   impl_->update_accepting();

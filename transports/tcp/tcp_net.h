@@ -59,6 +59,7 @@ class TcpNet final : public stream::StreamNet {
   [[nodiscard]] Result<stream::StreamId> dial(std::string_view uri) override;
   void close(stream::StreamId id) override;
   void pause_accept(bool paused) override;
+  [[nodiscard]] bool accept_starves() const override;
   int64_t recv(stream::StreamId id, std::span<const stream::IoSpan> into) override;
   [[nodiscard]] bool nothing_to_read(stream::StreamId id) const override;
   int64_t send(stream::StreamId id, std::span<const stream::ConstIoSpan> from) override;

@@ -300,10 +300,13 @@ TEST_CASE("shm_net__out_of_descriptors__accepting_pauses_and_goes_on") {
   const StreamId id = *client->dial(server->uri());
   const rlimit none{1, limit.rlim_max};
   REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  CHECK_FALSE(server->accept_starves());
   watch.poll(0);
   REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK(server->accept_starves());
   CHECK(watch.find(0, StreamEventType::accepted) == nullptr);
   REQUIRE(watch.run([&] { return watch.find(0, StreamEventType::accepted) && watch.find(1, StreamEventType::connected, id); }));
+  CHECK_FALSE(server->accept_starves());
 }
 
 TEST_CASE("shm_net__accepting_paused__the_backlog_holds_who_comes") {

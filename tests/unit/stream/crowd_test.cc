@@ -37,6 +37,26 @@ TEST_CASE("engine__as_many_silent_connections_as_may_be_pending__others_still_ge
   CHECK(rig.a.sink.connected.front().status == Status::success);
 }
 
+// Whatever it is of which there are no more: connections, or descriptors for their streams.
+TEST_CASE("engine__as_many_silent_connections_as_there_can_be__others_still_get_in_soon") {
+  ports::TransportOptions options;
+  const bool out_of_descriptors = GENERATE(false, true);
+  if (!out_of_descriptors) options.connections_max = 8;
+  Rig rig(options);
+  if (out_of_descriptors) rig.b.net->streams_max = 8;
+  std::vector<std::unique_ptr<RawPeer>> silent;
+  for (size_t i = 0; i < 20; ++i) silent.push_back(std::make_unique<RawPeer>(rig, "s" + std::to_string(i)));
+  rig.settle();
+  CHECK(rig.b.net->accept_paused == !out_of_descriptors);
+  CHECK(rig.b.net->accept_starves() == out_of_descriptors);
+  ports::DialRequest dial;
+  dial.uri = "mem://b";
+  REQUIRE(rig.a.transport->dial(dial));
+  const Instant began = rig.now;
+  REQUIRE(rig.run([&] { return !rig.b.sink.requests.empty(); }, 9s));
+  CHECK(rig.now - began <= 4 * connection::silence_when_crowded_max);
+}
+
 TEST_CASE("engine__silent_connections_that_keep_nobody_out__have_the_time_of_the_handshake") {
   Rig rig(few());
   std::vector<std::unique_ptr<RawPeer>> silent;

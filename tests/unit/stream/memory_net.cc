@@ -166,7 +166,7 @@ int64_t MemoryNet::send(StreamId id, std::span<const ConstIoSpan> from) {
 void MemoryNet::poll(Instant, const std::function<void(const StreamEvent&)>& event) {
   std::deque<StreamEvent> events;
   events.swap(events_);
-  while (!accept_paused && !backlog_.empty()) {
+  while (!accept_paused && !accept_starves() && !backlog_.empty()) {
     const StreamEvent accepted = backlog_.front();
     backlog_.pop_front();
     event(accepted);

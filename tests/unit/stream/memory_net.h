@@ -55,6 +55,9 @@ class MemoryNet final : public StreamNet {
   [[nodiscard]] Result<StreamId> dial(std::string_view uri) override;
   void close(StreamId id) override;
   void pause_accept(bool paused) override { accept_paused = paused; }
+  [[nodiscard]] bool accept_starves() const override {
+    return !backlog_.empty() && places_.size() - backlog_.size() >= streams_max;
+  }
   int64_t recv(StreamId id, std::span<const IoSpan> into) override;
   int64_t send(StreamId id, std::span<const ConstIoSpan> from) override;
   int64_t recv_to(StreamId id, ports::SplicePipe& splice_pipe, size_t size) override;
@@ -86,7 +89,8 @@ class MemoryNet final : public StreamNet {
   uint64_t lent_bytes = 0;             // offered so: an upper bound of what was taken
   bool lends_memory = false;           // as if it referred to what is lent (it copies)
   uint64_t acknowledged = UINT64_MAX;  // so many bytes of each stream at most, whatever the peer has read
-  [[nodiscard]] bool quiet() const { return events_.empty() && (accept_paused || backlog_.empty()); }
+  size_t streams_max = SIZE_MAX;       // more than those it does not take from its backlog: it is out of descriptors
+  [[nodiscard]] bool quiet() const { return events_.empty() && (accept_paused || accept_starves() || backlog_.empty()); }
 
  private:
   struct Place {

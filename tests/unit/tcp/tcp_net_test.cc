@@ -434,6 +434,7 @@ TEST_CASE("tcp_net__half_of_the_descriptors_are_streams__accepting_pauses_until_
   for (int i = 0; i < 20; ++i) watch.poll();
   const size_t accepted = watch.count(0, StreamEventType::accepted);
   CHECK(accepted < dialled.size());
+  CHECK(server->accept_starves());
   CHECK_FALSE(readable(*server));
   for (const StreamId id : dialled) client->close(id);
   server->set_deadline(never);
