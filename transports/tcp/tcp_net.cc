@@ -121,6 +121,7 @@ void TcpNet::Impl::release(StreamId id) {
     static_cast<void>(setsockopt(stream->fd.get(), SOL_SOCKET, SO_LINGER, &abortive, sizeof abortive));
   }
   stop(*stream);
+  address_ends.set(SlotName::of(id).index, never);
   stream->pipe = {};
   stream->addresses = {};
   streams.release(SlotName::of(id).index);
@@ -372,6 +373,8 @@ void TcpNet::set_deadline(Instant at) {
   impl_->arm();
 }
 
-void TcpNet::Impl::arm() { watched.arm(failed.empty() ? std::min(deadline, accept_again) : Instant::min()); }
+void TcpNet::Impl::arm() {
+  watched.arm(failed.empty() ? std::min({deadline, accept_again, address_ends.earliest()}) : Instant::min());
+}
 
 }  // namespace ccixfer::tcp

@@ -2,13 +2,12 @@
 // that is given, a net has a waker of its own, whose descriptor is the OS handle. Sockets: TCP_NODELAY, TCP_NOTSENT_LOWAT (so
 // that a message never waits behind many megabytes of the kernel's), buffers left to the kernel's tuning.
 // Events are edge-triggered; nothing is polled for that has not changed. Names: tcp://HOST:PORT. Numeric addresses are dialled at
-// once; names are resolved by a thread that the first of them starts, and their addresses tried in order. Out of descriptors:
-// accepting pauses until a stream closes or accept_retry passed; the others go on. Lent memory of 64 KiB and more goes into the
-// socket by reference (ZeroCopyPipe) where the options say so; a stream that is closed with such bytes unsent is reset. The process
-// ignores SIGPIPE from the first net on, unless it handles it. Errors: create: ErrorKind::network (address in use, no such
-// interface ...), usage (a host or port that cannot be; a `listener`
-// that does not listen at TCP). Single-threaded but for the resolver inside. Source:
-// ARCHITECTURE.md 'One process'; transports/tcp/README.md.
+// once; names are resolved by a thread that the first of them starts, and their addresses tried in order, each for address_time if
+// it answers nothing. Out of descriptors: accepting pauses until a stream closes or accept_retry passed; the others go on. Lent
+// memory of 64 KiB and more goes into the socket by reference (ZeroCopyPipe) where the options say so; a stream that is closed with
+// such bytes unsent is reset. The process ignores SIGPIPE from the first net on, unless it handles it. Errors: create:
+// ErrorKind::network (address in use, no such interface ...), usage (a host or port that cannot be; a `listener` that does not
+// listen at TCP). Single-threaded but for the resolver inside. Source: ARCHITECTURE.md 'One process'; transports/tcp/README.md.
 #pragma once
 #include <memory>
 #include <string>
@@ -24,6 +23,8 @@ inline constexpr Duration accept_retry = std::chrono::milliseconds(100);
 // is woken for every few packets. On one host bytes wait for the peer's processor only, and nothing is gained by a bound (through a
 // router: 0.75 instead of 0.95 of the rate with 256 KiB).
 inline constexpr int notsent_lowat_bytes = 1 << 20;
+// Of an address of a name that answers nothing, while another one is left: a first packet that is lost is sent again within it.
+inline constexpr Duration address_time = std::chrono::milliseconds(1500);
 inline constexpr int accepts_per_poll_max = 64;
 // Polls in a row that try the stream which had bytes last, and ask for no other: a wait of some microseconds for those.
 inline constexpr uint32_t guesses_in_a_row_max = 16;

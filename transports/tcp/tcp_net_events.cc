@@ -45,6 +45,7 @@ void TcpNet::Impl::fail_dial(StreamId id, Status status, std::string reason) {
 
 void TcpNet::Impl::try_next_address(StreamId id) {
   Stream& stream = *find(id);
+  address_ends.set(SlotName::of(id).index, never);
   while (!stream.addresses.empty()) {
     const Address address = stream.addresses.back();
     stream.addresses.pop_back();
@@ -57,13 +58,26 @@ void TcpNet::Impl::try_next_address(StreamId id) {
       if (answer != 0 && errno != EINPROGRESS) error = errno;
     }
     if (error == 0 && !watch(stream, id)) error = errno;
-    if (error == 0) return;  // an event will tell
+    if (error == 0) {  // an event will tell
+      if (stream.addresses.empty()) return;
+      address_ends.set(SlotName::of(id).index, after(now, address_time));
+      return arm();
+    }
     stream.status = status_of_connect_errno(error);
     stream.reason =
         fmt::format("{}: {}", inet::format_uri("tcp", inet::host_of(address), inet::port_of(address)), inet::error_words(error));
     stop(stream);
   }
   fail_dial(id, stream.status, std::move(stream.reason));
+}
+
+// The last address has what is left of the dial's time.
+void TcpNet::Impl::leave_silent_addresses() {
+  while (address_ends.earliest() <= now) {
+    const StreamId id = streams.name_of(address_ends.earliest_slot()).packed();
+    stop(*find(id));
+    try_next_address(id);
+  }
 }
 
 void TcpNet::Impl::dial_progress(StreamId id, const Report& report) {
@@ -73,6 +87,7 @@ void TcpNet::Impl::dial_progress(StreamId id, const Report& report) {
   if (getsockopt(stream.fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error == 0) {
     opened(stream);
+    address_ends.set(SlotName::of(id).index, never);
     stream.addresses = {};
     return report({StreamEventType::connected, id, Status::success, {}});
   }
@@ -220,6 +235,7 @@ void TcpNet::poll(Instant now, const std::function<void(const StreamEvent&)>& ev
         break;
     }
   }
+  net.leave_silent_addresses();
   if (net.accept_again <= now) {
     net.accept_again = never;
     net.update_accepting();

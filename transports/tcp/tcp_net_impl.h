@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/deadline_heap.h"
 #include "core/base/slot_table.h"
 #include "core/host/waker.h"
 #include "transports/inet/device_watch.h"
@@ -48,6 +49,7 @@ struct TcpNet::Impl {
   inet::DeviceWatch device;      // of `listening`
   NamedSlots<Stream> streams;    // a StreamId is a packed name
   std::vector<StreamId> failed;  // dials whose failure poll() is to report
+  DeadlineHeap address_ends;     // of dials that have another address to try, by the index of the stream
   std::optional<inet::Resolver> resolver;
   Instant now{};
   Instant deadline = never;
@@ -82,6 +84,7 @@ struct TcpNet::Impl {
   void fail_dial(StreamId id, Status status, std::string reason);
   void dial_progress(StreamId id, const Report& report);
   void take_answers();
+  void leave_silent_addresses();
   void accept_some(const Report& report);
   void report_failed(const Report& report);
   void stream_event(StreamId id, uint32_t events, const Report& report);
