@@ -23,6 +23,7 @@
 //   void D::operations_end(C&)                its operations are about to end: nothing of the core's memory is touched any more
 //   Instant D::deadline(const C&)             of the driver's own timers, if anything is in flight
 //   void D::on_timer(C&)                      one of those, or the time of a message, has come
+//   Outflow D::outflow(const C&)              where it can tell (keepalive.h)
 //   void D::probe(C&)                         the peer's silence asks for a frame that it must answer
 //   void D::released(C&)                      it is gone: the network may forget it
 //   void D::pause_accepting(bool)             there are as many as may be, or undecided ones

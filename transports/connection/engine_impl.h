@@ -530,6 +530,9 @@ void Engine<D, C>::on_step_timeout(C& c) {
 
 template <typename D, typename C>
 void Engine<D, C>::on_keepalive_timer(C& c) {
+  if constexpr (requires { driver_.outflow(c); }) {
+    if (c.keepalive.gets_on(driver_.outflow(c))) return heard(c);
+  }
   switch (c.keepalive.due(now_)) {
     case Keepalive::Verdict::probe:
       driver_.probe(c);

@@ -1,15 +1,23 @@
 // When a connection's silence asks for a probe, and when it means that the peer is gone. After each period of silence a probe goes
 // out; the period after the last of keepalive_probes_max unanswered ones ends in a verdict: the connection is lost, or, where the
-// application asked for CCI's keepalive, the application is told once and the keepalive is off.
+// application asked for CCI's keepalive, the application is told once and the keepalive is off. While what we sent gets on and more
+// waits to, the answer of the peer waits behind it, and nothing has been asked of the peer yet.
 // Pure: `now` is an argument. Single-threaded. Source: CCI §III.D.
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "core/base/time.h"
 #include "transports/connection/limits.h"
 
 namespace ccixfer::connection {
+
+// Of what we sent, as the network tells: so many bytes have left it for the peer, and whether others wait to.
+struct Outflow {
+  uint64_t left_bytes = 0;
+  bool more_waits = false;
+};
 
 class Keepalive {
  public:
@@ -36,6 +44,11 @@ class Keepalive {
     probes_ = 0;
   }
   void stop() { mode_ = Mode::off; }
+  // Since the last deadline. What leaves with nothing behind it may be a probe that nobody reads.
+  [[nodiscard]] bool gets_on(const Outflow& now) {
+    const auto left_bytes = static_cast<uint32_t>(now.left_bytes);
+    return std::exchange(left_bytes_, left_bytes) != left_bytes && now.more_waits;
+  }
 
   [[nodiscard]] Instant deadline() const { return mode_ == Mode::off ? never : after(std::max(heard_at_, probed_at_), period_); }
   // The deadline has come.
@@ -57,6 +70,7 @@ class Keepalive {
   Duration period_{0};
   Instant heard_at_{};
   Instant probed_at_{};
+  uint32_t left_bytes_ = 0;  // its low bits
   uint8_t probes_ = 0;
   Mode mode_ = Mode::off;
   bool stamped_ = true;

@@ -83,10 +83,14 @@ void Driver::hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch) {
   engine_.touch_from_above(*c);
 }
 
+connection::Outflow Driver::outflow(const Connection& c) const {
+  const uint64_t waiting_bytes = net_->waiting_bytes(c.stream);
+  return {c.given_bytes - std::min(c.given_bytes, waiting_bytes), waiting_bytes > 0};
+}
+
 std::optional<uint64_t> Driver::delivered_bytes(ports::ConnectionId id) const {
   const Connection* c = engine_.find(id);
-  if (c == nullptr) return std::nullopt;
-  return c->given_bytes - std::min(c->given_bytes, net_->waiting_bytes(c->stream));
+  return c == nullptr ? std::nullopt : std::optional(outflow(*c).left_bytes);
 }
 
 std::optional<uint64_t> Driver::received_bytes(ports::ConnectionId id) const {

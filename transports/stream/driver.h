@@ -46,6 +46,7 @@ class Driver {
   void operations_end(Connection& c);
   [[nodiscard]] static Instant deadline(const Connection&) { return never; }
   void on_timer(Connection&) {}
+  [[nodiscard]] connection::Outflow outflow(const Connection& c) const;
   static void probe(Connection& c) { c.probe_due = true; }
   void released(Connection& c);
   void pause_accepting(bool pause) { net_->pause_accept(pause); }

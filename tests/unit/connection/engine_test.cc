@@ -137,6 +137,7 @@ class Wire {
     own = never;
   }
   void probe(Line&) { said.emplace_back("probe"); }
+  Outflow outflow(const Line&) const { return flows; }
   void released(Line&) { said.emplace_back("released"); }
   void pause_accepting(bool pause) { paused = pause; }
   void end_turn() {}
@@ -153,6 +154,7 @@ class Wire {
   std::vector<std::string> said;
   std::function<void()> comes;
   bool has_peer = true, paused = false, serves = true;
+  Outflow flows;
   Instant own = never, armed = never;
   size_t served = 0;
 };
@@ -463,6 +465,33 @@ TEST_CASE("engine__keepalive__probes_and_then_the_connection_is_lost") {
   }
   CHECK(end.turn(5s) == Words{"disconnected timed_out: the peer does not answer"});
   CHECK(end.engine.find(id) == nullptr);
+}
+
+TEST_CASE("engine__keepalive_while_what_was_sent_gets_on__the_silence_counts_anew") {
+  End end;
+  const auto id = end.dialled_open();
+  CHECK(end.turn().empty());
+  for (uint64_t i = 1; i <= 20; ++i) {
+    end.wire.flows = {i * 1000, true};
+    CHECK(end.turn(5s).empty());
+  }
+  CHECK(end.said().empty());
+  for (uint32_t probe = 0; probe < keepalive_probes_max; ++probe) CHECK(end.turn(5s).empty());
+  CHECK(end.said() == Words{"probe", "probe", "probe"});
+  CHECK(end.turn(5s) == Words{"disconnected timed_out: the peer does not answer"});
+  CHECK(end.engine.find(id) == nullptr);
+}
+
+TEST_CASE("engine__keepalive_while_all_that_is_sent_leaves__probes_and_the_connection_is_lost") {
+  End end;
+  static_cast<void>(end.dialled_open());
+  CHECK(end.turn().empty());
+  for (uint64_t i = 1; i <= keepalive_probes_max; ++i) {
+    end.wire.flows = {i * 24, false};  // the probes do
+    CHECK(end.turn(5s).empty());
+  }
+  end.wire.flows.more_waits = true;  // the last one does not
+  CHECK(end.turn(5s) == Words{"disconnected timed_out: the peer does not answer"});
 }
 
 TEST_CASE("engine__keepalive_of_the_application__tells_and_the_connection_stays") {

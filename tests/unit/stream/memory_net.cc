@@ -109,6 +109,11 @@ uint64_t MemoryNet::unacknowledged_bytes(StreamId id) const {
   return passed - std::min(passed, acknowledged);
 }
 
+uint64_t MemoryNet::waiting_bytes(StreamId id) const {
+  const auto found = places_.find(id);
+  return found == places_.end() ? 0 : hub_.links[found->second.link].pipes[found->second.end].bytes.size();
+}
+
 int64_t MemoryNet::recv_to(StreamId id, ports::SplicePipe& splice_pipe, size_t size) {
   return receive_to(*this, id, static_cast<BufferSplicePipe&>(splice_pipe), size);
 }

@@ -73,6 +73,7 @@ class MemoryNet final : public StreamNet {
   void peer_is_elsewhere(StreamId) override { ++peers_elsewhere; }
   [[nodiscard]] bool lends(StreamId) const override { return lends_memory; }
   [[nodiscard]] uint64_t unacknowledged_bytes(StreamId id) const override;
+  [[nodiscard]] uint64_t waiting_bytes(StreamId id) const override;  // what the peer has not read
 
   void fail_device(std::string reason) {
     events_.push_back({StreamEventType::device_failed, 0, Status::device_dead, std::move(reason)});

@@ -217,9 +217,9 @@ class RawStream {
     out.insert(out.end(), payload.begin(), payload.end());
     write(out);
   }
-  void read() {
-    Buffer chunk(65536);
-    for (;;) {
+  void read(size_t chunk_bytes = 65536, size_t chunks_max = SIZE_MAX) {
+    Buffer chunk(chunk_bytes);
+    for (size_t i = 0; i < chunks_max; ++i) {
       const IoSpan span{chunk.data(), chunk.size()};
       const int64_t n = net_.recv(id_, {&span, 1});
       if (n <= 0) {
