@@ -58,7 +58,8 @@ struct Resolver::Shared {
   std::condition_variable changed;
   std::deque<Question> questions;
   std::vector<Answer> answers;
-  bool started = false;
+  size_t threads = 0;
+  size_t idle = 0;  // of these, who wait for a question
   bool stopping = false;
   host::WakeHandle loop;
 
@@ -69,7 +70,9 @@ struct Resolver::Shared {
 void Resolver::Shared::run() {
   std::unique_lock lock(mutex);
   for (;;) {
+    ++idle;
     changed.wait(lock, [this] { return stopping || !questions.empty(); });
+    --idle;
     if (stopping) return;
     const Question question = std::move(questions.front());
     questions.pop_front();
@@ -94,17 +97,23 @@ Resolver::~Resolver() {
 bool Resolver::resolve(uint64_t id, std::string host, uint16_t port) {
   const std::lock_guard lock(shared_->mutex);
   if (shared_->questions.size() >= lookups_max || !shared_->loop) return false;
-  if (!shared_->started) {
+  if (shared_->questions.size() >= shared_->idle && shared_->threads < threads_max) {
     try {
       std::thread([shared = shared_] { shared->run(); }).detach();
+      ++shared_->threads;
     } catch (const std::system_error&) {
-      return false;  // no thread to be had now
+      if (shared_->threads == 0) return false;  // no thread to be had now
     }
-    shared_->started = true;
   }
   shared_->questions.push_back({id, std::move(host), port});
-  shared_->changed.notify_all();
+  shared_->changed.notify_one();
   return true;
+}
+
+void Resolver::forget(uint64_t id) {
+  const std::lock_guard lock(shared_->mutex);
+  std::erase_if(shared_->questions, [id](const Shared::Question& question) { return question.id == id; });
+  std::erase_if(shared_->answers, [id](const Answer& answer) { return answer.id == id; });
 }
 
 std::vector<Resolver::Answer> Resolver::take() {

@@ -1,6 +1,7 @@
-// Names to addresses, off the protocol thread: one thread, started with the first name that is not an address.
-// Out: take() gives what was resolved; each result also wakes the caller's loop.
-// Bounds: lookups_max waiting. Destroying it does not wait for a lookup that hangs: the thread ends by itself.
+// Names to addresses, off the protocol thread. The first name that is not an address starts a thread, and whichever finds no idle
+// one another, so that fewer than threads_max names whose servers do not answer hold up no other.
+// Out: take() gives what was resolved, in any order; each result also wakes the caller's loop.
+// Bounds: lookups_max waiting, threads_max at once. Destroying it does not wait for a lookup that hangs: its thread ends by itself.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,7 @@ namespace ccixfer::inet {
 class Resolver {
  public:
   static constexpr size_t lookups_max = 1024;
+  static constexpr size_t threads_max = 4;
   struct Answer {
     uint64_t id = 0;
     std::vector<Address> addresses;  // empty: not found
@@ -28,6 +30,7 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
   [[nodiscard]] bool resolve(uint64_t id, std::string host, uint16_t port);  // false: too many are waiting
+  void forget(uint64_t id);  // nobody wants the answer any more: it does not come, or only if it is being looked up now
   [[nodiscard]] std::vector<Answer> take();
 
  private:

@@ -115,6 +115,7 @@ uint64_t TcpNet::Impl::unacknowledged_bytes(const Stream& stream) {
 void TcpNet::Impl::release(StreamId id) {
   Stream* stream = find(id);
   if (stream == nullptr) return;
+  if (stream->state == State::resolving) resolver->forget(id);
   // What refers to lent memory must not go out once its owner was told that the connection is over.
   if (unacknowledged_bytes(*stream) > 0) {
     const linger abortive{1, 0};

@@ -2,7 +2,7 @@
 // that is given, a net has a waker of its own, whose descriptor is the OS handle. Sockets: TCP_NODELAY, TCP_NOTSENT_LOWAT (so
 // that a message never waits behind many megabytes of the kernel's), buffers left to the kernel's tuning.
 // Events are edge-triggered; nothing is polled for that has not changed. Names: tcp://HOST:PORT. Numeric addresses are dialled at
-// once; names are resolved by a thread that the first of them starts, and their addresses tried in order, each for address_time if
+// once; names are resolved by threads of their own (inet::Resolver), and their addresses tried in order, each for address_time if
 // it answers nothing. Out of descriptors: accepting pauses until a stream closes or accept_retry passed; the others go on. Lent
 // memory of 64 KiB and more goes into the socket by reference (ZeroCopyPipe) where the options say so; a stream that is closed with
 // such bytes unsent is reset. The process ignores SIGPIPE from the first net on, unless it handles it. Errors: create:

@@ -13,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "tests/unit/inet/names.h"
+
 namespace ccixfer::inet {
 namespace {
 
@@ -62,19 +64,71 @@ TEST_CASE("resolver__several_names__each_answered_once_under_its_number_with_its
   REQUIRE(resolver.resolve(8, "no such name", 81));
   std::vector<Resolver::Answer> answers = answers_of(resolver, wake, 3);
   REQUIRE(answers.size() == 3);
+  std::sort(answers.begin(), answers.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   CHECK(answers[0].id == 7);
   REQUIRE(answers[0].addresses.size() == 1);
   CHECK(host_of(answers[0].addresses[0]) == "127.0.0.1");
   CHECK(port_of(answers[0].addresses[0]) == 80);
   CHECK(answers[0].reason.empty());
   CHECK_FALSE(answers[0].unknown);
-  CHECK(answers[1].id == 9);
-  REQUIRE(answers[1].addresses.size() == 1);
-  CHECK(host_of(answers[1].addresses[0]) == "::1");
-  CHECK(port_of(answers[1].addresses[0]) == 65535);
-  CHECK(answers[2].id == 8);
-  CHECK(answers[2].addresses.empty());
-  CHECK_FALSE(answers[2].reason.empty());
+  CHECK(answers[1].id == 8);
+  CHECK(answers[1].addresses.empty());
+  CHECK_FALSE(answers[1].reason.empty());
+  CHECK(answers[2].id == 9);
+  REQUIRE(answers[2].addresses.size() == 1);
+  CHECK(host_of(answers[2].addresses[0]) == "::1");
+  CHECK(port_of(answers[2].addresses[0]) == 65535);
+  CHECK(resolver.take().empty());
+}
+
+TEST_CASE("resolver__a_name_that_hangs__does_not_hold_up_another") {
+  testing::Names names;
+  names.hang("slow.test");
+  names.give("fast.test", {"192.0.2.1"});
+  const Wake wake;
+  Resolver resolver{host::WakeHandle(wake.fd)};
+  const size_t asked = names.asked();
+  REQUIRE(resolver.resolve(1, "slow.test", 80));
+  names.wait_for_questions(asked + 1);
+  REQUIRE(resolver.resolve(2, "fast.test", 80));
+  const std::vector<Resolver::Answer> answers = answers_of(resolver, wake, 1);
+  CHECK(answers[0].id == 2);
+  REQUIRE(answers[0].addresses.size() == 1);
+  CHECK(host_of(answers[0].addresses[0]) == "192.0.2.1");
+  names.let_go("slow.test");
+  CHECK(answers_of(resolver, wake, 1)[0].unknown);
+}
+
+TEST_CASE("resolver__all_threads_hang_and_one_forgets_its_question__nobody_asks_it") {
+  testing::Names names;
+  names.hang("slow.test");
+  names.give("fast.test", {"192.0.2.1"});
+  const Wake wake;
+  const std::set<std::string> before = threads();
+  Resolver resolver{host::WakeHandle(wake.fd)};
+  const size_t asked = names.asked();
+  for (uint64_t id = 1; id <= Resolver::threads_max; ++id) REQUIRE(resolver.resolve(id, "slow.test", 80));
+  names.wait_for_questions(asked + Resolver::threads_max);
+  REQUIRE(resolver.resolve(10, "fast.test", 80));
+  REQUIRE(resolver.resolve(11, "fast.test", 81));
+  CHECK(threads_since(before).size() == Resolver::threads_max);
+  resolver.forget(10);
+  resolver.forget(12);  // of which nobody knows
+  names.let_go("slow.test");
+  const std::vector<Resolver::Answer> answers = answers_of(resolver, wake, Resolver::threads_max + 1);
+  CHECK(std::none_of(answers.begin(), answers.end(), [](const auto& answer) { return answer.id == 10; }));
+  CHECK(std::any_of(answers.begin(), answers.end(), [](const auto& answer) { return answer.id == 11; }));
+  CHECK(names.asked() == asked + Resolver::threads_max + 1);
+}
+
+TEST_CASE("resolver__an_answer_that_nobody_took__is_forgotten_too") {
+  testing::Names names;
+  names.give("fast.test", {"192.0.2.1"});
+  const Wake wake;
+  Resolver resolver{host::WakeHandle(wake.fd)};
+  REQUIRE(resolver.resolve(1, "fast.test", 80));
+  REQUIRE(wake.rang());
+  resolver.forget(1);
   CHECK(resolver.take().empty());
 }
 

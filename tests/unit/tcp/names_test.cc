@@ -6,6 +6,7 @@
 
 #include "tests/unit/tcp/calls.h"
 #include "tests/unit/tcp/nets.h"
+#include "transports/inet/resolver.h"
 #include "transports/inet/uri.h"
 
 namespace ccixfer::tcp {
@@ -71,6 +72,22 @@ TEST_CASE("tcp_net__a_dial_is_withdrawn_while_another_address_is_left__no_other_
   scene.client->poll(scene.watch.clock.now() + 1h, [&](const StreamEvent& event) { scene.watch.events[1].push_back(event); });
   CHECK(scene.watched.count(calls::Call::connect) == 1);
   CHECK(scene.watch.events[1].empty());
+}
+
+TEST_CASE("tcp_net__a_dial_is_withdrawn_while_its_name_waits__nobody_asks_for_it") {
+  Scene scene;
+  const std::string port = ":" + std::to_string(scene.port);
+  scene.names.hang("slow.test");
+  scene.names.give("other.test", {"127.0.0.1"});
+  scene.names.give("unwanted.test", {"127.0.0.1"});
+  const size_t asked = scene.names.asked();
+  for (size_t i = 0; i < inet::Resolver::threads_max; ++i) REQUIRE(scene.client->dial("tcp://slow.test" + port));
+  scene.names.wait_for_questions(asked + inet::Resolver::threads_max);
+  scene.client->close(*scene.client->dial("tcp://unwanted.test" + port));
+  const StreamId id = *scene.client->dial("tcp://other.test" + port);
+  scene.names.let_go("slow.test");
+  REQUIRE(scene.watch.run([&] { return scene.watch.find(1, StreamEventType::connected, id) != nullptr; }));
+  CHECK(scene.names.asked() == asked + inet::Resolver::threads_max + 1);
 }
 
 }  // namespace

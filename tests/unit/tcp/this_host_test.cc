@@ -100,7 +100,7 @@ TEST_CASE("resolver__answers__wake_the_caller_and_are_taken_once") {
   REQUIRE(resolver.resolve(7, "127.0.0.1", 80));
   const size_t with_the_first = threads();
   REQUIRE(resolver.resolve(8, "127.0.0.2", 81));
-  CHECK(threads() <= with_the_first);  // one thread for all of them
+  CHECK(threads() <= with_the_first + 1);  // one for each at most
   std::vector<inet::Resolver::Answer> answers;
   std::array<char, 8> wake{};
   while (answers.size() < 2) {
@@ -108,6 +108,7 @@ TEST_CASE("resolver__answers__wake_the_caller_and_are_taken_once") {
     REQUIRE(read(reader.get(), wake.data(), wake.size()) == 8);
     for (auto& answer : resolver.take()) answers.push_back(std::move(answer));
   }
+  if (answers[0].id > answers[1].id) std::swap(answers[0], answers[1]);
   for (size_t i = 0; i < 2; ++i) {
     CHECK(answers[i].id == 7 + i);
     CHECK_FALSE(answers[i].unknown);
