@@ -1,8 +1,8 @@
 // How ShmNet dials, accepts and gathers events.
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,10 +19,17 @@ namespace {
 // Bells that were rung and not read: the socket's buffer holds some hundreds.
 constexpr uint32_t rings_unread_max = 16;
 
-// The other half is for what those who are in want to open: files, directories and ledgers.
-bool leaves_descriptors(int fd) {
+// Whether there are numbers for another stream: for its socket, and for a moment for its memory. The lowest free one is the one
+// that the socket will have. The upper half is for what those who are in want to open: files, directories and ledgers. False: errno
+// says why.
+bool are_there_descriptors(int any) {
+  const Descriptor socket(fcntl(any, F_DUPFD_CLOEXEC, 0));
+  const Descriptor memory(socket ? fcntl(any, F_DUPFD_CLOEXEC, 0) : -1);
+  if (!memory) return false;
   rlimit limit{};
-  return getrlimit(RLIMIT_NOFILE, &limit) != 0 || static_cast<rlim_t>(fd) < limit.rlim_cur / 2;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || static_cast<rlim_t>(socket.get()) < limit.rlim_cur / 2) return true;
+  errno = EMFILE;
+  return false;
 }
 
 bool is_out_of_something(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
@@ -114,9 +121,9 @@ void ShmNet::Impl::accept_some(const Report& report) {
 
 // False: errno says why.
 bool ShmNet::Impl::accept_one(const Report& report) {
+  if (!are_there_descriptors(listener.get())) return false;  // asked before somebody is taken off the backlog
   Descriptor fd = accept_at(listener.get());
   if (!fd) return false;
-  const bool leaves_some = leaves_descriptors(fd.get());
   const StreamId id = add_stream(State::open);
   Stream& stream = *find(id);
   stream.socket = std::move(fd);
@@ -125,7 +132,6 @@ bool ShmNet::Impl::accept_one(const Report& report) {
     errno = error;
     return false;
   };
-  if (!leaves_some) return refuse(EMFILE);
   const std::optional<PeerProcess> peer = peer_of(stream.socket.get());
   if (!may_meet(peer)) {
     if (options.counters != nullptr) options.counters->add(Counter::hello_rejected);

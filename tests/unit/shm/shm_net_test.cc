@@ -309,6 +309,33 @@ TEST_CASE("shm_net__out_of_descriptors__accepting_pauses_and_goes_on") {
   CHECK_FALSE(server->accept_starves());
 }
 
+// Whoever waits in the backlog is not taken off it only to be sent away.
+TEST_CASE("shm_net__too_few_descriptors_for_a_stream__who_dialled_waits_and_gets_in") {
+  const std::unique_ptr<ShmNet> server = make(), client = make({.name = {}, .listen = false});
+  Watch watch({server.get(), client.get()});
+  const StreamId id = *client->dial(server->uri());
+  rlimit limit{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  host::Descriptor next(dup(0));
+  const int number = next.get();
+  std::vector<host::Descriptor> filling;
+  const bool is_half_full = GENERATE(true, false);
+  const rlimit few{static_cast<rlim_t>(is_half_full ? 2 * number : 2 * number + 2), limit.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  if (!is_half_full) {  // one number is left, for the socket and not for the memory
+    while (filling.empty() || filling.back()) filling.emplace_back(dup(0));
+  }
+  next.reset();
+  watch.poll(0);
+  watch.poll(1);
+  filling.clear();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK(server->accept_starves());
+  CHECK(watch.events[0].empty());
+  CHECK(watch.events[1].empty());
+  REQUIRE(watch.run([&] { return watch.find(0, StreamEventType::accepted) && watch.find(1, StreamEventType::connected, id); }));
+}
+
 TEST_CASE("shm_net__accepting_paused__the_backlog_holds_who_comes") {
   const std::unique_ptr<ShmNet> server = make({.name = {}, .backlog = 1}), client = make({.name = {}, .listen = false});
   Watch watch({server.get(), client.get()});
