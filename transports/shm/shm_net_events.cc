@@ -109,7 +109,7 @@ void ShmNet::Impl::update_accepting() {
 void ShmNet::Impl::accept_some(const Report& report) {
   for (int i = 0; i < accepts_per_poll_max && accepting; ++i) {
     if (accept_one(report)) continue;
-    if (is_out_of_something(errno)) {
+    if (i == 0 && is_out_of_something(errno)) {  // behind the first there may be nobody to wait: the next poll knows
       if (!std::exchange(pause_told, true)) log(LogLevel::warning, "accepting pauses: {}", std::generic_category().message(errno));
       accept_again = after(now, accept_retry);
       update_accepting();

@@ -152,7 +152,8 @@ void TcpNet::Impl::accept_some(const Report& report) {
     peer.size = sizeof peer.storage;
     Descriptor fd = accept_one(peer);
     if (!fd) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      const bool is_out_of_something = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (i == 0 && is_out_of_something) {  // behind the first there may be nobody to wait: the next poll knows
         if (!std::exchange(pause_told, true)) log(LogLevel::warning, "accepting pauses: {}", inet::error_words(errno));
         accept_again = after(now, accept_retry);
         update_accepting();

@@ -336,6 +336,21 @@ TEST_CASE("shm_net__too_few_descriptors_for_a_stream__who_dialled_waits_and_gets
   REQUIRE(watch.run([&] { return watch.find(0, StreamEventType::accepted) && watch.find(1, StreamEventType::connected, id); }));
 }
 
+TEST_CASE("shm_net__the_last_descriptor_for_a_stream_is_taken_and_nobody_waits__accepting_goes_on") {
+  const std::unique_ptr<ShmNet> server = make(), client = make({.name = {}, .listen = false});
+  Watch watch({server.get(), client.get()});
+  static_cast<void>(*client->dial(server->uri()));
+  rlimit limit{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const int next = host::Descriptor(dup(0)).get();
+  const rlimit few{static_cast<rlim_t>(2 * next + 2), limit.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  watch.poll(0);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK(watch.find(0, StreamEventType::accepted) != nullptr);
+  CHECK_FALSE(server->accept_starves());
+}
+
 TEST_CASE("shm_net__accepting_paused__the_backlog_holds_who_comes") {
   const std::unique_ptr<ShmNet> server = make({.name = {}, .backlog = 1}), client = make({.name = {}, .listen = false});
   Watch watch({server.get(), client.get()});

@@ -415,6 +415,24 @@ TEST_CASE("tcp_net__out_of_descriptors__accepting_pauses_the_others_go_on_and_it
   REQUIRE(watch.run([&] { return watch.count(0, StreamEventType::accepted) == 2; }));
 }
 
+TEST_CASE("tcp_net__the_last_descriptor_for_a_stream_is_taken_and_nobody_waits__accepting_goes_on") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  int first_after = 0;  // the first time without a bound, to learn which number is the one behind the stream's
+  for (const bool bounded : {false, true}) {
+    const rlimit few{bounded ? static_cast<rlim_t>(2 * first_after) : before.rlim_cur, before.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    const auto server = make();
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    const auto client = make("127.0.0.1", false);
+    Watch watch({server.get(), client.get()});
+    static_cast<void>(*client->dial(server->uri()));
+    REQUIRE(watch.run([&] { return watch.count(0, StreamEventType::accepted) == 1; }));
+    first_after = host::Descriptor(dup(0)).get();
+    CHECK_FALSE(server->accept_starves());
+  }
+}
+
 // Half of the descriptors are for the files of those who are in.
 TEST_CASE("tcp_net__half_of_the_descriptors_are_streams__accepting_pauses_until_one_closes") {
   const auto client = make("127.0.0.1", false);
