@@ -34,6 +34,9 @@ inline constexpr size_t staging_bytes = 32u << 10;
 inline constexpr size_t splice_pipe_bytes_min = 16u << 10;  // less is copied, where it is not the rest of more
 inline constexpr size_t discard_bytes = 64u << 10;
 
+// Frames of a handshake that are not full. A flight has one, its last; each frame costs a step of TLS, and comes before any proof.
+inline constexpr uint32_t handshake_short_frames_max = 8;
+
 inline constexpr size_t hints_waiting_max = 1024;  // of a connection, that could not go out yet; beyond: lost
 
 // Memory that was lent to the network and is wanted back: how often it is asked what the peer has acknowledged, how long a peer may

@@ -7,6 +7,7 @@
 
 #include "core/base/invariant.h"
 #include "core/wire/connection_frames.h"
+#include "transports/stream/limits.h"
 
 namespace ccixfer::stream {
 namespace {
@@ -21,6 +22,9 @@ Bytes associated(Bytes record) { return record.first(wire::sealed_associated_byt
 Secured::Secured(trust::HandshakeOptions options) : hop_(std::move(options), key_label) {}
 
 Result<void> Secured::step(Bytes records) {
+  const bool is_short = !records.empty() && records.size() < wire::handshake_records_bytes_max;
+  if (is_short && ++short_frames_ > handshake_short_frames_max)
+    return fail(ErrorKind::authentication, "the handshake comes in too many small frames");
   Result<void> stepped = hop_.step(records);
   const std::vector<std::byte> said = hop_.take_output();
   wire::Writer out(output_);

@@ -2,7 +2,8 @@
 // In: the bytes that TLS wants carried, and whole records. Out: the same of the other direction.
 // Guarantees: a number of one direction seals one record, ever. A record opens if it is the next one that the peer sealed and sent,
 // unchanged; after one that does not, nothing does.
-// Errors: step(): of connection::HopHandshake. open(): nullopt. Bounds: trust::handshake_bytes_max, wire::sealed_text_bytes_max.
+// Errors: step(): of connection::HopHandshake; authentication: too many short frames. open(): nullopt. Bounds:
+// trust::handshake_bytes_max, handshake_short_frames_max, wire::sealed_text_bytes_max.
 // Private to this room; single-threaded. Source: transports/stream/README.md 'Secured connections'.
 #pragma once
 #include <optional>
@@ -18,7 +19,8 @@ class Secured {
  public:
   explicit Secured(trust::HandshakeOptions options);
 
-  // Takes what TLS on the other side said (the dialler's first step: nothing). output() has the answer, also after an error.
+  // Takes what TLS on the other side said, the bytes of one frame (the dialler's first step: nothing). output() has the answer,
+  // also after an error.
   [[nodiscard]] Result<void> step(Bytes records);
   // From now on both directions are sealed.
   [[nodiscard]] bool has_keys() const { return hop_.has_keys(); }
@@ -44,7 +46,8 @@ class Secured {
   [[nodiscard]] std::optional<MutableBytes> open(MutableBytes record);
 
  private:
-  bool broken_ = false;       // a record did not open
+  bool broken_ = false;  // a record did not open
+  uint32_t short_frames_ = 0;
   uint64_t seal_number_ = 0;  // of the next record
   uint64_t skipped_ = 0;      // numbers that the next record skips
   uint64_t skip_at_ = 0;      // the last record that skipped some

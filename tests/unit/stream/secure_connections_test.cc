@@ -197,6 +197,45 @@ TEST_CASE("secure_connection__a_stranger_that_says_what_it_likes__is_counted_and
   rig.connect();  // others are served
 }
 
+// What a dialler says first, in frames of so many bytes.
+Buffer first_flight(SecureRig& secure, size_t piece_bytes) {
+  Secured stranger(secure.of_a->handshake(trust::HandshakeSide::dialler));
+  REQUIRE(stranger.step({}));
+  Buffer out;
+  wire::Writer writer(out);
+  for (Bytes left(stranger.output()); !left.empty();) {
+    const auto prefix = wire::decode_prefix(left);
+    REQUIRE(prefix);
+    const auto frame = wire::decode_handshake(left.first(prefix->header_bytes));
+    REQUIRE(frame);
+    for (Bytes records = frame->records; !records.empty(); records = records.subspan(std::min(records.size(), piece_bytes)))
+      wire::encode_handshake(writer, records.first(std::min(records.size(), piece_bytes)));
+    left = left.subspan(prefix->header_bytes);
+  }
+  return out;
+}
+
+TEST_CASE("secure_connection__a_handshake_in_frames_of_one_byte__is_refused_after_a_few") {
+  SecureRig secure;
+  Rig& rig = secure.rig;
+  RawPeer peer(rig, "p");
+  peer.write(first_flight(secure, 1));
+  CHECK(rig.b.counters.get(Counter::hello_rejected) == 1);
+  CHECK(secure.of_b->away.size() == 1);
+  rig.pass(20s);
+  peer.read();
+  CHECK(peer.closed);
+  rig.connect();  // others are served
+}
+
+TEST_CASE("secure_connection__a_handshake_in_two_pieces__is_answered") {
+  SecureRig secure;
+  RawPeer peer(secure.rig, "p");
+  peer.write(first_flight(secure, 200));
+  CHECK(secure.rig.b.counters.get(Counter::hello_rejected) == 0);
+  CHECK(peer.kinds().at(0) == wire::Kind::handshake);
+}
+
 TEST_CASE("secure_connection__a_replayed_handshake__opens_nothing") {
   std::vector<std::byte> recorded;
   SecureRig secure;
