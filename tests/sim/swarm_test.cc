@@ -451,6 +451,25 @@ TEST_CASE("swarm__slow_link_and_many_pieces__is_no_timeout") {
   CHECK(result.violation == "");
 }
 
+// A chunk alone takes longer than all probes of a connection: the answers wait behind it, and the bytes leave all the same.
+TEST_CASE("swarm__a_chunk_takes_half_a_minute__no_connection_is_lost") {
+  for (const bool pull : {false, true}) {
+    SwarmOptions options;
+    options.lanes = 4;
+    options.pull = pull;
+    options.timeout = 60s;
+    options.tree.large_chance = 1;
+    options.tree.large_bytes_min = options.tree.large_bytes_max = 5'000'000;
+    options.link.window_bytes = 2'305;
+    options.link.delay_min = options.link.delay_max = 120ms;
+    const SwarmResult result = Swarm(1, options).run();
+    INFO("pull " << pull << ": " << result.result.message);
+    CHECK(result.result.kind == ErrorKind::ok);
+    CHECK(result.violation == "");
+    CHECK(result.segments_resent == 0);
+  }
+}
+
 // A segment alone takes longer than the timeout, on lanes whose window is smaller than their path by far (seed 800635 of the slow
 // disk).
 TEST_CASE("swarm__a_segment_takes_minutes__is_no_timeout") {

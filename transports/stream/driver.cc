@@ -85,7 +85,8 @@ void Driver::hint(ports::ConnectionId id, uint64_t mailbox, uint64_t epoch) {
 
 connection::Outflow Driver::outflow(const Connection& c) const {
   const uint64_t waiting_bytes = net_->waiting_bytes(c.stream);
-  return {c.given_bytes - std::min(c.given_bytes, waiting_bytes), waiting_bytes > 0};
+  // A network that took all it had room for may have passed it on, and not yet told us to go on.
+  return {c.given_bytes - std::min(c.given_bytes, waiting_bytes), waiting_bytes > 0 || c.blocked};
 }
 
 std::optional<uint64_t> Driver::delivered_bytes(ports::ConnectionId id) const {
