@@ -44,10 +44,11 @@ class Keepalive {
     probes_ = 0;
   }
   void stop() { mode_ = Mode::off; }
-  // Since the last deadline. What leaves with nothing behind it may be a probe that nobody reads.
+  // Since the last deadline, if that came in the same silence: what left before it began says nothing. And what leaves with nothing
+  // behind it may be a probe that nobody reads.
   [[nodiscard]] bool gets_on(const Outflow& now) {
     const auto left_bytes = static_cast<uint32_t>(now.left_bytes);
-    return std::exchange(left_bytes_, left_bytes) != left_bytes && now.more_waits;
+    return std::exchange(left_bytes_, left_bytes) != left_bytes && now.more_waits && probes_ > 0;
   }
 
   [[nodiscard]] Instant deadline() const { return mode_ == Mode::off ? never : after(std::max(heard_at_, probed_at_), period_); }
