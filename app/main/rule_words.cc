@@ -7,8 +7,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "core/base/units.h"
 
 namespace ccixfer::program {
 namespace {
@@ -101,6 +104,15 @@ std::pair<std::string, std::string> split_at_dot(const std::string& source) {
   return {".", source};
 }
 
+bool leads_upwards(std::string_view path) {
+  while (!path.empty()) {
+    const size_t slash = path.find('/');
+    if (path.substr(0, slash) == "..") return true;
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::optional<Chosen>> chosen_of(const std::vector<std::string>& sources, const SyncOptions& sync, bool ends_with_zero) {
@@ -117,6 +129,9 @@ Result<std::optional<Chosen>> chosen_of(const std::vector<std::string>& sources,
   std::optional<Chosen> chosen;
   for (const std::string& source : sources) {
     const auto [top, below] = split_at_dot(source);
+    // What stands before it may be a link, and then the text would name another file than the one that is meant.
+    if (leads_upwards(below))
+      return fail(ErrorKind::usage, "--relative: " + printable(source) + ": a part of its name is ..: only before /./ may one be");
     if (chosen && chosen->top != top)
       return fail(ErrorKind::usage, "--relative: all SRC begin in one directory, or have the same one before /./");
     if (!chosen) chosen = Chosen{top, filter::PathList(true)};

@@ -30,7 +30,8 @@ struct Chosen {
   std::string top;
   filter::PathList list;
 };
-// Of the sources as they were typed; nullopt: they are sent as they are. usage: the list cannot be read, or they have no one top.
+// Of the sources as they were typed; nullopt: they are sent as they are. usage: the list cannot be read, they have no
+// one top, or one of --relative leads upwards.
 [[nodiscard]] Result<std::optional<Chosen>> chosen_of(const std::vector<std::string>& sources, const SyncOptions& sync,
                                                       bool ends_with_zero);
 [[nodiscard]] std::string working_directory();  // absolute; "": it cannot be told
