@@ -1,0 +1,113 @@
+// One name of the directory in hand: what it is, whether it is meant, and what is sent of it.
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "app/send/walk.h"
+#include "app/send/walk_parts.h"
+#include "app/session/limits.h"
+#include "app/session/reserved.h"
+
+namespace ccixfer::send {
+
+using ports::FileStat;
+using ports::FileType;
+using session::EntryType;
+using Kind = WalkRecord::Kind;
+
+namespace {
+
+EntryType type_of_special(const FileStat& stat) {
+  const bool is_device = stat.special == ports::SpecialKind::character || stat.special == ports::SpecialKind::block;
+  return is_device ? EntryType::device : EntryType::special;
+}
+
+}  // namespace
+
+bool Walk::choose(Frame& frame, const Child& child) const {
+  if (child.listed && options_.list->is_whole()) return true;
+  frame.one_level = child.content;
+  frame.from_list = !child.content;
+  frame.range = child.below;
+  return child.content || !child.below.empty();
+}
+
+void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name, const Child* child) {
+  const int directory = stack_.back().fd;
+  if (!path_.empty()) path_.push_back('/');
+  path_.append(name);
+  FileStat stat;
+  // On the way to what is listed a link to a directory is as good as the directory, and no rule is asked.
+  const bool is_on_the_way = child != nullptr && !child->listed && !child->below.empty();
+  const bool follows = follow_ || (is_on_the_way && options_.served_root < 0);
+  const int result = files.stat_at(directory, name, stat, follows);
+  const bool may_be_directory = result >= 0 && stat.type == FileType::directory;
+  const bool is_excluded = scope_.excludes(path_, may_be_directory) || (result < 0 && scope_.excludes(path_, true));
+  if (is_excluded && !is_on_the_way) return;
+  if (session::is_reserved_name(name)) return leave_out(out, name, "left out: a name that receivers keep for themselves");
+  if (path_.size() > session::path_bytes_max) return fail_name(out, name, "the path is too long");
+  if (is_on_the_way && result >= 0 && !may_be_directory) return fail_name(out, name, -ENOTDIR);
+  if (result < 0 && stack_.back().from_list) return tell(out, Kind::failed, words(result));  // a name that was given is no chance
+  if (result < 0) {
+    if (follow_ && files.stat_at(directory, name, stat, false) >= 0 && stat.type == FileType::symlink) {
+      return fail_name(out, name, "a symbolic link that leads nowhere");
+    }
+    return fail_name(out, name, result);
+  }
+  const bool is_left_out = stat.type == FileType::other && !(options_.specials && stat.special != ports::SpecialKind::none);
+  if (is_left_out) return leave_out(out, name, "skipping non-regular file");
+  if (stat.type == FileType::symlink && !options_.links)
+    return fail_name(out, name, "a symbolic link of a served directory is not followed: pull with -a to keep it");
+  std::vector<uint32_t> merged;
+  if (sources_.size() > 1 && taken_earlier(files, out, stat, merged)) return;
+  if (stat.type == FileType::directory) {
+    Frame frame;
+    frame.earlier = std::move(merged);
+    return take_directory(files, out, name, stat, std::move(frame), child);
+  }
+  if (stat.type == FileType::symlink) return take_link(files, out, name, stat);
+  if (stat.type == FileType::other) return emit_whole(files, out, type_of_special(stat), stat, {});
+  emit_whole(files, out, EntryType::file, stat, {-1, directory, name, follow_});
+}
+
+void Walk::take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const FileStat& stat) {
+  const int64_t length = files.readlink_at(stack_.back().fd, name, target_);
+  if (length < 0) return fail_name(out, name, static_cast<int>(length));
+  if (target_.empty() || target_.size() > session::path_bytes_max) return fail_name(out, name, "the link's target is too long");
+  emit_whole(files, out, EntryType::symlink, stat, {}, target_);
+}
+
+bool Walk::is_loop(const FileStat& stat) const {
+  return std::any_of(stack_.begin(), stack_.end(),
+                     [&stat](const Frame& frame) { return frame.stat.inode == stat.inode && frame.stat.device == stat.device; });
+}
+
+void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, FileStat stat, Frame&& frame,
+                          const Child* child) {
+  if (child != nullptr && !choose(frame, *child)) {
+    emit_whole(files, out, EntryType::directory, stat, {-1, stack_.back().fd, name, follow_});
+    emit_leave(out, stat, {false, {}});
+    return;
+  }
+  frame.listed.is_whole = !frame.from_list;
+  // A file system that is mounted there: the directory alone, as it stands.
+  if (options_.one_file_system && stat.device != stack_.front().stat.device) {
+    emit_whole(files, out, EntryType::directory, stat, {-1, stack_.back().fd, name, follow_});
+    emit_leave(out, stat, {false, {}});
+    return;
+  }
+  if (follow_ && is_loop(stat)) return fail_name(out, name, "a symbolic link to a directory that it is in");
+  const int fd = files.open(stack_.back().fd, name, directory_flags(follow_ || (frame.from_list && options_.served_root < 0)), 0);
+  if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return fail_name(out, name, fd);  // something else stands there by now
+  emit_whole(files, out, EntryType::directory, stat, {fd});
+  if (fd < 0) {  // it is made at the other end, but what is in it is not known
+    tell_errno(out, fd);
+    emit_leave(out, stat, {false, {}});
+    return;
+  }
+  frame.fd = fd;
+  frame.stat = stat;
+  hold(std::move(frame), files, out);
+}
+
+}  // namespace ccixfer::send
