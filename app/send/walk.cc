@@ -296,22 +296,22 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
     return;
   }
   if (source.type != FileType::directory) {
-    std::vector<uint32_t> merged;
-    FileStat stat = source.stat;
+    Merged none;
     const auto same = file_names_.find(source.name);
     if (same != file_names_.end() && same->second != current_) {
       tell(out, Kind::warning, "named by several sources: the first is sent");
-    } else if (current_ == 0 || !taken_earlier(files, out, stat, merged)) {
+    } else if (current_ == 0 || !taken_earlier(files, out, false, none)) {
       if (source.type == FileType::symlink) {
         const int64_t length = read_link_of(files, source.given, target_);
         if (length < 0) {
           tell_errno(out, static_cast<int>(length));
         } else {
-          emit_whole(files, out, EntryType::symlink, stat, {}, target_);
+          emit_whole(files, out, EntryType::symlink, source.stat, {}, target_);
         }
       } else {
         const SourcePlace at = place(current_, {});
-        emit_whole(files, out, EntryType::file, stat, {-1, at.directory, source.stream ? std::string_view() : at.name, at.follow});
+        emit_whole(files, out, EntryType::file, source.stat,
+                   {-1, at.directory, source.stream ? std::string_view() : at.name, at.follow});
       }
     }
     ++current_;
@@ -321,6 +321,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
   source.root = open_source(files, source);
   FileStat stat;
   Frame frame;
+  Merged merged;
   int result = source.root;
   if (result >= 0) {
     result = frame.fd =
@@ -334,12 +335,12 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
     root_listed_.is_whole = root_listed_.is_whole && !frame.from_list;
   }
   if (result >= 0 && is_named) {
-    if (current_ > 0 && taken_earlier(files, out, stat, frame.earlier)) {
+    if (current_ > 0 && taken_earlier(files, out, true, merged)) {
       files.close(frame.fd);
       ++current_;
       return;
     }
-    emit_whole(files, out, EntryType::directory, stat, {frame.fd});
+    emit_whole(files, out, EntryType::directory, merged.sent(stat), {frame.fd});
   } else if (result >= 0 && !root_sent_ && (!options_.list || options_.list->names_top())) {
     root_sent_ = true;
     root_stat_ = stat;
@@ -353,7 +354,10 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
     ++current_;
     return;
   }
-  frame.stat = stat;
+  frame.stat = merged.sent(stat);
+  frame.device = stat.device;
+  frame.inode = stat.inode;
+  frame.earlier = std::move(merged.sources);
   for (uint32_t i = 0; i < current_ && !is_named; ++i) {
     if (sources_[i].type == FileType::directory) frame.earlier.push_back(i);
   }

@@ -142,8 +142,9 @@ class Walk {
   };
   struct Frame {
     int fd = -1;
-    size_t path_bytes = 0;  // this directory's path is path_[0, path_bytes)
-    ports::FileStat stat;   // as sent
+    size_t path_bytes = 0;           // this directory's path is path_[0, path_bytes)
+    ports::FileStat stat;            // as sent: of the first source that has it
+    uint64_t device = 0, inode = 0;  // of this one
     DirectoryNames names;
     std::vector<uint32_t> earlier;  // earlier sources that have this directory too
     Listed listed = {};
@@ -151,6 +152,13 @@ class Walk {
     bool from_list = false;              // and nothing else is sent
     bool one_level = false;              // of what is in it: nothing of what is in that, but for the range
     bool seeks_absent = false;           // its names are listed: which of the range are not among them?
+  };
+
+  // What earlier sources have where a directory stands.
+  struct Merged {
+    std::vector<uint32_t> sources;         // with a directory there
+    std::optional<ports::FileStat> first;  // of the first of them, which is the one that is sent
+    [[nodiscard]] const ports::FileStat& sent(const ports::FileStat& own) const { return first ? *first : own; }
   };
 
   [[nodiscard]] SourcePlace place_in(const Source& source, std::string_view path) const;
@@ -167,7 +175,7 @@ class Walk {
   using Child = filter::PathList::Child;
   // `child`: what the list says of it.
   void take(ports::FileSystem& files, WalkBatch& out, std::string_view name, const Child* child);
-  void take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, ports::FileStat stat, Frame&& frame,
+  void take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, const ports::FileStat& stat, Merged&& merged,
                       const Child* child);
   // How the list goes on in a directory. False: the directory is sent alone.
   [[nodiscard]] bool choose(Frame& frame, const Child& child) const;
@@ -179,9 +187,8 @@ class Walk {
   [[nodiscard]] bool begin_rules(ports::FileSystem& files, const Source& source, WalkBatch& out);
   void end_with(WalkBatch& out, const Error& error);
   [[nodiscard]] bool is_loop(const ports::FileStat& stat) const;
-  // Looks for path_ in the earlier sources. True: the path is theirs, and a warning was given. Otherwise
-  // `merged` are those that have a directory there.
-  [[nodiscard]] bool taken_earlier(ports::FileSystem& files, WalkBatch& out, ports::FileStat& stat, std::vector<uint32_t>& merged);
+  // Looks for path_ in the earlier sources. True: the path is theirs, and a warning was given.
+  [[nodiscard]] bool taken_earlier(ports::FileSystem& files, WalkBatch& out, bool is_directory, Merged& merged);
   void emit(WalkBatch& out, session::EntryType type, const ports::FileStat& stat, std::string_view target = {});
   // The entry with what it tells besides its status.
   void emit_whole(ports::FileSystem& files, WalkBatch& out, session::EntryType type, const ports::FileStat& stat,

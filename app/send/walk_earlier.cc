@@ -8,7 +8,7 @@ using ports::FileStat;
 using ports::FileType;
 using Kind = WalkRecord::Kind;
 
-bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, FileStat& stat, std::vector<uint32_t>& merged) {
+bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, bool is_directory, Merged& merged) {
   const size_t slash = path_.rfind('/');
   const std::string_view parent = slash == std::string::npos ? std::string_view{} : std::string_view(path_).substr(0, slash);
   const std::string_view name = slash == std::string::npos ? std::string_view(path_) : std::string_view(path_).substr(slash + 1);
@@ -41,11 +41,11 @@ bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, FileStat& sta
     }();
     files.close(directory);
     if (!is_sent || session::is_reserved_name(name)) continue;
-    if (other.type == FileType::directory && stat.type == FileType::directory) {
-      if (merged.empty()) stat = other;
-      merged.push_back(source);
+    if (other.type == FileType::directory && is_directory) {
+      if (!merged.first) merged.first = other;
+      merged.sources.push_back(source);
     } else {
-      theirs = merged.empty();  // merged already: the first that has it decides, and that is a directory
+      theirs = !merged.first;  // merged already: the first that has it decides, and that is a directory
     }
   }
   if (theirs) tell(out, Kind::warning, "in several sources: the first is sent");

@@ -58,13 +58,9 @@ void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name,
   if (is_left_out) return leave_out(out, name, "skipping non-regular file");
   if (stat.type == FileType::symlink && !options_.links)
     return fail_name(out, name, "a symbolic link of a served directory is not followed: pull with -a to keep it");
-  std::vector<uint32_t> merged;
-  if (sources_.size() > 1 && taken_earlier(files, out, stat, merged)) return;
-  if (stat.type == FileType::directory) {
-    Frame frame;
-    frame.earlier = std::move(merged);
-    return take_directory(files, out, name, stat, std::move(frame), child);
-  }
+  Merged merged;
+  if (sources_.size() > 1 && taken_earlier(files, out, may_be_directory, merged)) return;
+  if (may_be_directory) return take_directory(files, out, name, stat, std::move(merged), child);
   if (stat.type == FileType::symlink) return take_link(files, out, name, stat);
   if (stat.type == FileType::other) return emit_whole(files, out, type_of_special(stat), stat, {});
   emit_whole(files, out, EntryType::file, stat, {-1, directory, name, follow_});
@@ -79,34 +75,38 @@ void Walk::take_link(ports::FileSystem& files, WalkBatch& out, std::string_view 
 
 bool Walk::is_loop(const FileStat& stat) const {
   return std::any_of(stack_.begin(), stack_.end(),
-                     [&stat](const Frame& frame) { return frame.stat.inode == stat.inode && frame.stat.device == stat.device; });
+                     [&stat](const Frame& frame) { return frame.inode == stat.inode && frame.device == stat.device; });
 }
 
-void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, FileStat stat, Frame&& frame,
+void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, const FileStat& stat, Merged&& merged,
                           const Child* child) {
+  Frame frame;
+  frame.stat = merged.sent(stat);
+  frame.device = stat.device;
+  frame.inode = stat.inode;
+  frame.earlier = std::move(merged.sources);
   if (child != nullptr && !choose(frame, *child)) {
-    emit_whole(files, out, EntryType::directory, stat, {-1, stack_.back().fd, name, follow_});
-    emit_leave(out, stat, {false, {}});
+    emit_whole(files, out, EntryType::directory, frame.stat, {-1, stack_.back().fd, name, follow_});
+    emit_leave(out, frame.stat, {false, {}});
     return;
   }
   frame.listed.is_whole = !frame.from_list;
   // A file system that is mounted there: the directory alone, as it stands.
-  if (options_.one_file_system && stat.device != stack_.front().stat.device) {
-    emit_whole(files, out, EntryType::directory, stat, {-1, stack_.back().fd, name, follow_});
-    emit_leave(out, stat, {false, {}});
+  if (options_.one_file_system && stat.device != stack_.front().device) {
+    emit_whole(files, out, EntryType::directory, frame.stat, {-1, stack_.back().fd, name, follow_});
+    emit_leave(out, frame.stat, {false, {}});
     return;
   }
   if (follow_ && is_loop(stat)) return fail_name(out, name, "a symbolic link to a directory that it is in");
   const int fd = files.open(stack_.back().fd, name, directory_flags(follow_ || (frame.from_list && options_.served_root < 0)), 0);
   if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return fail_name(out, name, fd);  // something else stands there by now
-  emit_whole(files, out, EntryType::directory, stat, {fd});
+  emit_whole(files, out, EntryType::directory, frame.stat, {fd});
   if (fd < 0) {  // it is made at the other end, but what is in it is not known
     tell_errno(out, fd);
-    emit_leave(out, stat, {false, {}});
+    emit_leave(out, frame.stat, {false, {}});
     return;
   }
   frame.fd = fd;
-  frame.stat = stat;
   hold(std::move(frame), files, out);
 }
 

@@ -90,13 +90,24 @@ int64_t WatchedFiles::read_stream(int fd, MutableBytes into) {
   stream_at += bytes.size();
   return static_cast<int64_t>(bytes.size());
 }
-int WatchedFiles::owned(int result, ports::FileStat& out) const {
-  if (result == 0 && owner_above_root) out.uid = 6, out.gid = 7;
+int WatchedFiles::as_told(int result, ports::FileStat& out) const {
+  if (result < 0) return result;
+  if (owner_above_root) out.uid = 6, out.gid = 7;
+  if (const auto device = devices.find(out.inode); device != devices.end()) out.device = device->second;
   return result;
 }
 int WatchedFiles::fstat(int fd, ports::FileStat& out) {
   if (const int error = hook("fstat", ""); error != 0) return error;
-  return owned(real_.fstat(fd, out), out);
+  return as_told(real_.fstat(fd, out), out);
+}
+void WatchedFiles::mount(const std::string& place) {
+  const auto add = [this, number = devices.size() + 1'000'000](const std::string& path) {
+    ports::FileStat stat;
+    REQUIRE(real_.stat_at(no_directory, path, stat, false) == 0);
+    devices[stat.inode] = number;
+  };
+  add(place);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(place)) add(entry.path().string());
 }
 int WatchedFiles::show(int fd, MutableBytes at, uint64_t offset_bytes) {
   if (!after_show) return -ENOTSUP;
@@ -106,7 +117,7 @@ int WatchedFiles::show(int fd, MutableBytes at, uint64_t offset_bytes) {
 }
 int WatchedFiles::stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) {
   if (const int error = hook("stat_at", name); error != 0) return error;
-  return owned(real_.stat_at(directory, name, out, follow), out);
+  return as_told(real_.stat_at(directory, name, out, follow), out);
 }
 int WatchedFiles::read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) {
   if (from_start) ++directory_reads;

@@ -54,9 +54,11 @@ class WatchedFiles final : public ports::FileSystem {
   int bad_descriptors = 0;              // calls that were given one that was not open
   size_t names_read = 0;
   size_t write_max = ~size_t{0};
-  bool tells_holes = false;       // else all of a file is data
-  bool owner_above_root = false;  // all is said to belong to user 6 and group 7
-  uint64_t written_to = 0;        // the furthest end of a write
+  bool tells_holes = false;              // else all of a file is data
+  bool owner_above_root = false;         // all is said to belong to user 6 and group 7
+  uint64_t written_to = 0;               // the furthest end of a write
+  std::map<uint64_t, uint64_t> devices;  // by inode: what stands on another device than it does
+  void mount(const std::string& place);  // that directory and all that is in it are on a device of their own
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
   int close(int fd) override;
@@ -93,7 +95,7 @@ class WatchedFiles final : public ports::FileSystem {
   int space(int, ports::SpaceInfo&) override { return -EROFS; }
 
  private:
-  int owned(int result, ports::FileStat& out) const;
+  int as_told(int result, ports::FileStat& out) const;
   host::PosixFileSystem real_;
 };
 

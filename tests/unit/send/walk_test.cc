@@ -415,6 +415,15 @@ TEST_CASE("walk__a_source_that_is_a_link__is_sent_as_one_where_links_are_kept") 
   walk.close(listing.files);
 }
 
+TEST_CASE("walk__link_that_leads_back_in_a_merged_directory__is_told_at_once") {
+  const TempDir dir;
+  dir.file("a/sub/x", "");
+  dir.directory("b/sub");
+  std::filesystem::create_symlink(".", dir.path("b/sub/up"));
+  CHECK(lines_of(of({dir.path("a/"), dir.path("b/")}, false)) ==
+        Lines{">", ">sub", "sub/x", "<sub", ">sub", "! sub/up: a symbolic link to a directory that it is in", "<sub", "<"});
+}
+
 TEST_CASE("walk__directories_of_one_name_in_several_sources__have_the_mode_of_the_first") {
   const TempDir dir;
   for (const char* name : {"a/sub/x", "b/sub/y", "c/sub/z"}) dir.file(name, "");
