@@ -48,10 +48,10 @@ struct WalkOptions {
   bool directory = false;       // the destination names a directory: a single file keeps its name
   std::string spool_directory;  // for names that are too many for memory; "": such directories are read more than once
   std::optional<filter::PathList> list = {};  // of the one source, a directory: what of it is sent
-  bool one_file_system = false;               // what is in directories of other ones than the source's is not listed
-  bool tells_listed = false;                  // each leave says whether the directory was listed in full
-  filter::Rules rules = {};                   // what they exclude is not listed, and what is in it not looked at
-  std::string working_directory = {};         // absolute, for sources that are named relative to it
+  bool one_file_system = false;        // what is in directories of other ones than the source's, or the name's, is not listed
+  bool tells_listed = false;           // each leave says whether the directory was listed in full
+  filter::Rules rules = {};            // what they exclude is not listed, and what is in it not looked at
+  std::string working_directory = {};  // absolute, for sources that are named relative to it
   size_t names_bytes_max = walk_names_bytes_max;
   size_t names_total_bytes_max = walk_names_total_bytes_max;
   uint32_t batch_entries_max = walk_batch_entries_max;

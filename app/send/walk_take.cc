@@ -90,13 +90,18 @@ void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_
     emit_leave(out, frame.stat, {false, {}});
     return;
   }
-  frame.listed.is_whole = !frame.from_list;
-  // A file system that is mounted there: the directory alone, as it stands.
-  if (options_.one_file_system && stat.device != stack_.front().device) {
-    emit_whole(files, out, EntryType::directory, frame.stat, {-1, stack_.back().fd, name, follow_});
-    emit_leave(out, frame.stat, {false, {}});
-    return;
+  // A file system that is mounted there: the directory alone, as it stands, and what else is named in it. A name that is given
+  // begins a walk, so it may stand on any file system, and so may what is on the way to it.
+  if (options_.one_file_system && child == nullptr && stat.device != stack_.back().device) {
+    if (options_.list) frame.range = options_.list->find(options_.list->all(), path_).below;
+    if (frame.range.empty()) {
+      emit_whole(files, out, EntryType::directory, frame.stat, {-1, stack_.back().fd, name, follow_});
+      emit_leave(out, frame.stat, {false, {}});
+      return;
+    }
+    frame.from_list = true;
   }
+  frame.listed.is_whole = !frame.from_list;
   if (follow_ && is_loop(stat)) return fail_name(out, name, "a symbolic link to a directory that it is in");
   const int fd = files.open(stack_.back().fd, name, directory_flags(follow_ || (frame.from_list && options_.served_root < 0)), 0);
   if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return fail_name(out, name, fd);  // something else stands there by now

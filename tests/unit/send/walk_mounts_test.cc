@@ -14,11 +14,44 @@ Lines lines_of(const TempDir& dir, WalkOptions options, const std::vector<std::s
   return listing.lines;
 }
 
+WalkOptions listed(const TempDir& dir, const std::vector<std::string>& names, bool whole) {
+  WalkOptions options = of({dir.path("t/")});
+  options.list = filter::PathList(whole);
+  for (const std::string& name : names) options.list->add(name);
+  options.list->close();
+  return options;
+}
+
 TEST_CASE("walk__one_file_system__what_is_mounted_below_is_sent_alone") {
   const TempDir dir;
   for (const char* name : {"t/a/f", "t/m/f", "t/m/d/f", "t/z"}) dir.file(name, "");
   CHECK(lines_of(dir, of({dir.path("t/")}), {"t/m"}) == Lines{">", ">a", "a/f", "<a", ">m", "<m", "z", "<"});
   CHECK(lines_of(dir, of({dir.path("t/")}), {"t", "t/m"}) == Lines{">", ">a", "a/f", "<a", ">m", "<m", "z", "<"});
+}
+
+// As with rsync each name that is given has a file system of its own, whatever stands on the way to it.
+TEST_CASE("walk__one_file_system_and_a_list__each_name_has_its_own") {
+  const TempDir dir;
+  for (const char* name : {"t/a/f", "t/m/x/f", "t/m/x/d/f", "t/m/x/n/f"}) dir.file(name, "");
+  const std::vector<std::string> mounted = {"t/m", "t/m/x/n"};
+  const Lines x = {">m", ">m/x", ">m/x/d", "m/x/d/f", "<m/x/d", "m/x/f", ">m/x/n", "<m/x/n", "<m/x", "<m"};
+  CHECK(lines_of(dir, listed(dir, {"m/x"}, true), mounted) == x);
+  CHECK(lines_of(dir, listed(dir, {"m"}, true), mounted) == x);
+  CHECK(lines_of(dir, listed(dir, {"m/x/n", "m/x/f"}, true), mounted) ==
+        Lines{">m", ">m/x", "m/x/f", ">m/x/n", "m/x/n/f", "<m/x/n", "<m/x", "<m"});
+  CHECK(lines_of(dir, listed(dir, {"m/x/"}, false), mounted) ==
+        Lines{">m", ">m/x", ">m/x/d", "<m/x/d", "m/x/f", ">m/x/n", "<m/x/n", "<m/x", "<m"});
+  CHECK(lines_of(dir, listed(dir, {"m/x/", "m/x/n/f"}, false), mounted) ==
+        Lines{">m", ">m/x", ">m/x/d", "<m/x/d", "m/x/f", ">m/x/n", "m/x/n/f", "<m/x/n", "<m/x", "<m"});
+}
+
+TEST_CASE("walk__one_file_system_and_a_name_below_a_mount_of_another_name__comes_too") {
+  const TempDir dir;
+  for (const char* name : {"t/a/f", "t/a/n/g", "t/a/n/k/f", "t/a/n/l/f"}) dir.file(name, "");
+  CHECK(lines_of(dir, listed(dir, {"a", "a/n/k"}, true), {"t/a/n"}) ==
+        Lines{">a", "a/f", ">a/n", ">a/n/k", "a/n/k/f", "<a/n/k", "<a/n", "<a"});
+  CHECK(lines_of(dir, listed(dir, {".", "a/n/l", "a/n/g"}, true), {"t/a/n"}) ==
+        Lines{">", ">a", "a/f", ">a/n", "a/n/g", ">a/n/l", "a/n/l/f", "<a/n/l", "<a/n", "<a", "<"});
 }
 
 // Directories of one name get the attributes of the first, but each stands where it stands.
