@@ -115,8 +115,7 @@ int64_t Walk::read_link_of(ports::FileSystem& files, const std::string& given, s
 
 Result<void> Walk::select(ports::FileSystem& files) {
   const bool named = sources_.size() == 1 && !options_.directory;
-  for (uint32_t i = 0; i < sources_.size(); ++i) {
-    Source& source = sources_[i];
+  for (Source& source : sources_) {
     const std::string shown = printable(source.given);
     if (options_.served_root < 0 && source.given == stream_name) {
       if (!named)
@@ -145,7 +144,6 @@ Result<void> Walk::select(ports::FileSystem& files) {
     }
     if (source.type == FileType::directory) continue;
     if (!named) source.name = std::string(base_name(source.given));
-    if (!named) file_names_.emplace(source.name, i);  // the first one stays
   }
   return {};
 }
@@ -272,16 +270,25 @@ void Walk::end_with(WalkBatch& out, const Error& error) {
   over_ = true;
 }
 
+// The absolute place to which the names of a source are relative.
+std::string Walk::rules_begin_at(const Source& source) const {
+  std::string place = absolute_place(options_.served_root < 0 ? options_.working_directory : "", source.given);
+  if (source.type == FileType::directory && source.name.empty()) return place;
+  const size_t slash = place.rfind('/');
+  place.resize(slash == std::string::npos ? 0 : slash);
+  return place;
+}
+
 // False: the source is not to be sent.
 bool Walk::begin_rules(ports::FileSystem& files, const Source& source, WalkBatch& out) {
   if (scope_.is_empty() || source.stream) return true;
   const bool is_directory = source.type == FileType::directory;
   const bool is_content = is_directory && source.name.empty();
-  const std::string place = absolute_place(options_.served_root < 0 ? options_.working_directory : "", source.given);
-  const size_t slash = place.rfind('/');
-  const std::string parent = place.substr(0, slash == std::string::npos ? 0 : slash);
-  if (current_ == 0 && options_.served_root >= 0) scope_.set_above(rules_above(files, options_.served_root, scope_.rules(), place));
-  if (auto begun = scope_.begin(is_content ? place : parent); !begun) {
+  if (current_ == 0 && options_.served_root >= 0)
+    scope_.set_above(rules_above(files, options_.served_root, scope_.rules(), absolute_place("", source.given)));
+  auto begun = scope_.begin(rules_begin_at(source));
+  if (begun) begun = begin_earlier_rules(files);
+  if (!begun) {
     end_with(out, begun.error());
     return false;
   }
@@ -297,8 +304,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
   }
   if (source.type != FileType::directory) {
     Merged none;
-    const auto same = file_names_.find(source.name);
-    if (same != file_names_.end() && same->second != current_) {
+    if (!file_names_.emplace(source.name, current_).second) {
       tell(out, Kind::warning, "named by several sources: the first is sent");
     } else if (current_ == 0 || !taken_earlier(files, out, false, none)) {
       if (source.type == FileType::symlink) {
@@ -370,7 +376,11 @@ void Walk::hold(Frame&& frame, ports::FileSystem& files, WalkBatch& out) {
   if (!scope_.is_empty()) {
     const int fd = stack_.back().fd;
     const auto read = [&](const std::string& name) { return filter::read_rules(files, fd, name, options_.served_root < 0); };
-    if (auto entered = scope_.enter(path_, read); !entered) end_with(out, entered.error());
+    auto entered = scope_.enter(path_, read);
+    for (const uint32_t source : stack_.back().earlier) {
+      if (entered && !path_.empty()) entered = enter_earlier_rules(files, source, path_);
+    }
+    if (!entered) end_with(out, entered.error());
   }
   if (stack_.size() <= walk_descriptors_max) return;
   Frame& far = stack_[stack_.size() - 1 - walk_descriptors_max];
@@ -435,8 +445,14 @@ void Walk::leave(ports::FileSystem& files, WalkBatch& out) {
   if (frame.fd >= 0) files.close(frame.fd);
   const FileStat stat = frame.stat;
   const Listed listed = std::move(frame.listed);
+  const std::vector<uint32_t> earlier = std::move(frame.earlier);
   stack_.pop_back();
-  if (!scope_.is_empty()) scope_.leave();
+  if (!scope_.is_empty()) {
+    scope_.leave();
+    for (const uint32_t source : earlier) {
+      if (!path_.empty()) earlier_rules_.at(source).leave();
+    }
+  }
   uint64_t spooled = 0;
   for (const Frame& above : stack_) spooled = std::max(spooled, above.names.spooled_to());
   spool_.give_up_from(files, spooled);

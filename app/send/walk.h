@@ -185,6 +185,12 @@ class Walk {
   void bound_names(ports::FileSystem& files);
   void hold(Frame&& frame, ports::FileSystem& files, WalkBatch& out);
   [[nodiscard]] bool begin_rules(ports::FileSystem& files, const Source& source, WalkBatch& out);
+  [[nodiscard]] std::string rules_begin_at(const Source& source) const;
+  // The rules of the earlier sources that may have what is in this one; they follow the directory in hand.
+  [[nodiscard]] Result<void> begin_earlier_rules(ports::FileSystem& files);
+  [[nodiscard]] Result<void> enter_earlier_rules(ports::FileSystem& files, uint32_t source, std::string_view directory);
+  // The directory of that path in an earlier source; or -errno.
+  [[nodiscard]] int open_earlier(ports::FileSystem& files, uint32_t source, std::string_view path) const;
   void end_with(WalkBatch& out, const Error& error);
   [[nodiscard]] bool is_loop(const ports::FileStat& stat) const;
   // Looks for path_ in the earlier sources. True: the path is theirs, and a warning was given.
@@ -204,7 +210,8 @@ class Walk {
   WalkOptions options_;
   bool follow_ = false;
   std::vector<Source> sources_;
-  std::map<std::string, uint32_t, std::less<>> file_names_;  // of sources that are files, when there are several
+  std::map<std::string, uint32_t, std::less<>> file_names_;  // of sources that are files, up to this one: who had it first
+  std::map<uint32_t, filter::Scope> earlier_rules_;          // of sources that are directories
   uint32_t current_ = 0;                                     // source
   bool is_listed_by_another_ = false;                        // open_roots()
   bool root_sent_ = false;                                   // the entry "" went out; its leave comes last

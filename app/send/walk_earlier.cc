@@ -1,4 +1,5 @@
 // Several sources that go into one directory: what an earlier one has is its.
+#include "app/filter/rules_file.h"
 #include "app/send/walk.h"
 #include "app/session/reserved.h"
 
@@ -7,6 +8,40 @@ namespace ccixfer::send {
 using ports::FileStat;
 using ports::FileType;
 using Kind = WalkRecord::Kind;
+
+int Walk::open_earlier(ports::FileSystem& files, uint32_t source, std::string_view path) const {
+  const int root = open_source(files, sources_[source]);
+  // What is beside a source may not be listed by a process that is confined, so the root is not opened anew.
+  if (root < 0 || path.empty()) return root;
+  const int directory = open_below(files, root, path);
+  files.close(root);
+  return directory;
+}
+
+Result<void> Walk::begin_earlier_rules(ports::FileSystem& files) {
+  for (uint32_t i = 0; i < current_; ++i) {
+    const Source& source = sources_[i];
+    if (source.type != FileType::directory || earlier_rules_.contains(i)) continue;
+    if (!path_.empty() && !may_have(source, path_)) continue;
+    filter::Scope& rules = earlier_rules_.emplace(i, scope_).first->second;
+    auto begun = rules.begin(rules_begin_at(source));
+    if (begun && source.name.empty()) begun = enter_earlier_rules(files, i, {});
+    if (!begun) return begun;
+  }
+  return {};
+}
+
+Result<void> Walk::enter_earlier_rules(ports::FileSystem& files, uint32_t source, std::string_view directory) {
+  filter::Scope& rules = earlier_rules_.at(source);
+  const int fd = rules.reads_files() ? open_earlier(files, source, directory) : -1;
+  const auto read = [&](const std::string& name) -> Result<std::optional<std::string>> {
+    if (fd < 0) return std::optional<std::string>();  // nothing of it is sent either
+    return filter::read_rules(files, fd, name, options_.served_root < 0);
+  };
+  auto entered = rules.enter(directory, read);
+  if (fd >= 0) files.close(fd);
+  return entered;
+}
 
 bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, bool is_directory, Merged& merged) {
   const size_t slash = path_.rfind('/');
@@ -28,15 +63,12 @@ bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, bool is_direc
   for (const uint32_t source : sources) {
     if (theirs) break;
     if (!may_have(sources_[source], path_)) continue;
-    const int root = open_source(files, sources_[source]);
-    if (root < 0) continue;
-    // What is beside a source may not be listed by a process that is confined, so the root is not opened anew.
-    const int directory = parent.empty() ? root : open_below(files, root, parent);
-    if (directory != root) files.close(root);
+    const int directory = open_earlier(files, source, parent);
     if (directory < 0) continue;
     FileStat other;
     const bool is_sent = [&] {
       if (files.stat_at(directory, name, other, follow_) < 0) return false;
+      if (!scope_.is_empty() && earlier_rules_.at(source).excludes(path_, other.type == FileType::directory)) return false;
       return other.type != FileType::other || (options_.specials && other.special != ports::SpecialKind::none);
     }();
     files.close(directory);

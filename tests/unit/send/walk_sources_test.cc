@@ -1,0 +1,96 @@
+// Several sources that go into one directory: what each of them sends, and whose attributes it has.
+#include <catch2/catch.hpp>
+
+#include "app/filter/rules.h"
+#include "tests/unit/send/walk_lines.h"
+
+namespace ccixfer::send_test {
+namespace {
+
+WalkOptions ruled(std::vector<std::string> sources, const std::vector<std::string>& rules) {
+  WalkOptions options = of(std::move(sources));
+  filter::RulesBuilder builder([](const std::string&) { return Result<std::string>(""); }, false, false);
+  for (const std::string& rule : rules) REQUIRE(builder.add_filter(rule));
+  options.rules = builder.take();
+  return options;
+}
+
+TEST_CASE("walk__name_that_rules_leave_out_of_an_earlier_source__is_sent_from_a_later_one") {
+  const TempDir dir;
+  for (const char* name : {"a/x", "a/y", "b/x", "b/y", "c/x"}) dir.file(name, "");
+  const std::vector<std::string> sources = {dir.path("a/"), dir.path("b/"), dir.path("c/")};
+  const std::string in_b = "# x: in several sources: the first is sent";
+  SECTION("by a file of rules in it") {
+    dir.file("a/.r", "- x\n");
+    CHECK(lines_of(ruled(sources, {": .r", "- .r"})) ==
+          Lines{">", "y", "x", "# y: in several sources: the first is sent", in_b, "<"});
+  }
+  SECTION("by its absolute name") {
+    CHECK(lines_of(ruled(sources, {"-/ " + dir.path("a/x")})) ==
+          Lines{">", "y", "x", "# y: in several sources: the first is sent", in_b, "<"});
+  }
+  SECTION("by name, and so from all of them") {
+    CHECK(lines_of(ruled(sources, {"- x"})) == Lines{">", "y", "# y: in several sources: the first is sent", "<"});
+  }
+}
+
+TEST_CASE("walk__directory_that_rules_leave_out_of_an_earlier_source__is_the_later_ones") {
+  const TempDir dir;
+  for (const char* name : {"a/d/x", "a/e/x", "b/d/x", "b/d/y", "b/e"}) dir.file(name, "");
+  dir.file("a/.r", "- d\n");
+  const std::vector<std::string> sources = {dir.path("a/"), dir.path("b/")};
+  CHECK(lines_of(ruled(sources, {": .r", "- .r", "- e/"})) == Lines{">", ">d", "d/x", "d/y", "<d", "e", "<"});
+}
+
+TEST_CASE("walk__rules_in_directories_of_earlier_sources__hold_below_them_only") {
+  const TempDir dir;
+  for (const char* name : {"a/s/t/k", "a/s/u/k", "a/k", "b/s/t/k", "b/s/u/k", "b/k"}) dir.file(name, "");
+  dir.file("a/s/t/.r", "- k\n");
+  CHECK(lines_of(ruled({dir.path("a/"), dir.path("b/")}, {": .r", "- .r"})) ==
+        Lines{">", "k", ">s", ">s/t", "<s/t", ">s/u", "s/u/k", "<s/u", "<s", "# k: in several sources: the first is sent", ">s",
+              ">s/t", "s/t/k", "<s/t", ">s/u", "# s/u/k: in several sources: the first is sent", "<s/u", "<s", "<"});
+}
+
+TEST_CASE("walk__sources_of_one_name_with_rules_in_the_first__send_what_it_leaves_out") {
+  const TempDir dir;
+  for (const char* name : {"a/s/x", "a/s/y", "b/s/x", "b/s/y", "c/s/x"}) dir.file(name, "");
+  dir.file("a/s/.r", "- x\n");
+  dir.file("b/s/.r", "+ x\n");
+  CHECK(lines_of(ruled({dir.path("a/s"), dir.path("b/s"), dir.path("c/")}, {": .r", "- .r"})) ==
+        Lines{">s", "s/y", "<s", ">s", "s/x", "# s/y: in several sources: the first is sent", "<s", ">", ">s",
+              "# s/x: in several sources: the first is sent", "<s", "<"});
+  // The first of them as a whole, too.
+  CHECK(lines_of(ruled({dir.path("a/s"), dir.path("b/s")}, {"-/ " + dir.path("a/s")})) == Lines{">s", "s/.r", "s/x", "s/y", "<s"});
+}
+
+TEST_CASE("walk__file_that_rules_leave_out__takes_its_name_from_no_other_source") {
+  const TempDir dir;
+  for (const char* name : {"a/f", "b/f", "c/f"}) dir.file(name, "");
+  CHECK(lines_of(ruled({dir.path("a/f"), dir.path("b/f"), dir.path("c/f")}, {"-/ " + dir.path("a/f")})) ==
+        Lines{"f", "# f: named by several sources: the first is sent"});
+  CHECK(lines_of(ruled({dir.path("a/f"), dir.path("b/"), dir.path("c/f")}, {"-/ " + dir.path("a/f")})) ==
+        Lines{">", "f", "# f: in several sources: the first is sent", "<"});
+}
+
+// Its walk reads the same files and tells what is wrong with them.
+TEST_CASE("walk__file_of_rules_of_an_earlier_source_goes_wrong__ends_the_walk") {
+  const TempDir dir;
+  for (const char* name : {"a/s/x", "b/s/x"}) dir.file(name, "");
+  dir.file("a/s/.r", "- y\n");
+  Walk walk(ruled({dir.path("a/"), dir.path("b/")}, {": .r"}));
+  WatchedFiles files;
+  REQUIRE(walk.select(files));
+  WalkBatch batch;
+  walk.step(files, batch, true);
+  REQUIRE(batch.wants_root);
+  dir.file("a/s/.r", "nonsense\n");
+  batch = {};
+  walk.step(files, batch, true);
+  REQUIRE(batch.error);
+  CHECK(batch.error->kind == ErrorKind::usage);
+  walk.close(files);
+  CHECK(files.open_now == 0);
+}
+
+}  // namespace
+}  // namespace ccixfer::send_test
