@@ -146,7 +146,7 @@ class Walk {
     ports::FileStat stat;            // as sent: of the first source that has it
     uint64_t device = 0, inode = 0;  // of this one
     DirectoryNames names;
-    std::vector<uint32_t> earlier;  // earlier sources that have this directory too
+    std::vector<uint32_t> earlier;  // earlier sources that list this directory too
     Listed listed = {};
     filter::PathList::Range range = {};  // of the list: what is below this directory
     bool from_list = false;              // and nothing else is sent
@@ -156,7 +156,7 @@ class Walk {
 
   // What earlier sources have where a directory stands.
   struct Merged {
-    std::vector<uint32_t> sources;         // with a directory there
+    std::vector<uint32_t> sources;         // that list a directory there
     std::optional<ports::FileStat> first;  // of the first of them, which is the one that is sent
     [[nodiscard]] const ports::FileStat& sent(const ports::FileStat& own) const { return first ? *first : own; }
   };

@@ -66,16 +66,20 @@ bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, bool is_direc
     const int directory = open_earlier(files, source, parent);
     if (directory < 0) continue;
     FileStat other;
+    FileStat above;
     const bool is_sent = [&] {
       if (files.stat_at(directory, name, other, follow_) < 0) return false;
       if (!scope_.is_empty() && earlier_rules_.at(source).excludes(path_, other.type == FileType::directory)) return false;
       return other.type != FileType::other || (options_.specials && other.special != ports::SpecialKind::none);
     }();
+    // It lists nothing of a file system that is mounted there, but what was given.
+    const bool asks_device = is_sent && options_.one_file_system && path_ != sources_[source].name;
+    const bool is_mount = asks_device && files.fstat(directory, above) >= 0 && above.device != other.device;
     files.close(directory);
     if (!is_sent || session::is_reserved_name(name)) continue;
     if (other.type == FileType::directory && is_directory) {
       if (!merged.first) merged.first = other;
-      merged.sources.push_back(source);
+      if (!is_mount) merged.sources.push_back(source);
     } else {
       theirs = !merged.first;  // merged already: the first that has it decides, and that is a directory
     }

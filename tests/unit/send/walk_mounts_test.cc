@@ -68,5 +68,18 @@ TEST_CASE("walk__one_file_system_and_several_sources_on_different_ones__all_are_
   CHECK(lines_of(dir, of({dir.path("a/sub"), dir.path("b/sub"), dir.path("c/sub")}), {"b/sub"}) == named);
 }
 
+TEST_CASE("walk__one_file_system_and_a_mount_in_an_earlier_source__later_ones_send_what_it_hides") {
+  const TempDir dir;
+  for (const char* name : {"a/sub/x", "a/sub/d/x", "b/sub/x", "b/sub/d/x", "c/sub/x"}) dir.file(name, "");
+  const std::string in_b = "# sub/x: in several sources: the first is sent";
+  const Lines of_b = {">sub", ">sub/d", "sub/d/x", "<sub/d", "sub/x", "<sub", ">sub", in_b, "<sub", "<"};
+  Lines expected = {">", ">sub", "<sub"};
+  expected.insert(expected.end(), of_b.begin(), of_b.end());
+  CHECK(lines_of(dir, of({dir.path("a/"), dir.path("b/"), dir.path("c/")}), {"a/sub"}) == expected);
+  // But one that is given is listed.
+  CHECK(lines_of(dir, of({dir.path("a/sub"), dir.path("c/sub")}), {"a/sub"}) ==
+        Lines{">sub", ">sub/d", "sub/d/x", "<sub/d", "sub/x", "<sub", ">sub", in_b, "<sub"});
+}
+
 }  // namespace
 }  // namespace ccixfer::send_test
