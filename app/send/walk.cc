@@ -136,7 +136,9 @@ Result<void> Walk::select(ports::FileSystem& files) {
     if (options_.links && (result < 0 || source.stat.type != FileType::directory || !source.name.empty())) {
       result = stat_source(files, source.given, false, source.stat);
     }
-    if (result == -EXDEV || result == -ELOOP) return fail(ErrorKind::not_authorised, shown + ": not below the served directory");
+    // In a push no directory is served, and a loop of links is a source like another that cannot be looked at.
+    const bool leads_out = options_.served_root >= 0 && (result == -EXDEV || result == -ELOOP);
+    if (leads_out) return fail(ErrorKind::not_authorised, shown + ": not below the served directory");
     if (result < 0) return fail(ErrorKind::source_selection, shown + ": " + words(result));
     source.type = source.stat.type;
     if (source.type == FileType::other || (source.type == FileType::symlink && !options_.links)) {

@@ -232,6 +232,17 @@ TEST_CASE("walk__served_path_that_leads_outside__not_authorised_and_unreadable_i
   ::close(served);
 }
 
+TEST_CASE("walk__links_that_lead_to_one_another_as_source__are_no_matter_of_authority") {
+  const TempDir dir;
+  std::filesystem::create_symlink("b", dir.path("a"));
+  std::filesystem::create_symlink("a", dir.path("b"));
+  WatchedFiles files;
+  const auto selected = Walk(of({dir.path("a")}, false)).select(files);
+  REQUIRE_FALSE(selected);
+  CHECK(selected.error().kind == ErrorKind::source_selection);
+  CHECK(lines_of(of({dir.path("a")})) == Lines{" -> b"});
+}
+
 TEST_CASE("walk__served_name_with_doubled_slashes_and_dots__is_the_same_source") {
   const TempDir dir;
   dir.file("served/t/d/f", "");
