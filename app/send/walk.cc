@@ -348,7 +348,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
       ++current_;
       return;
     }
-    emit_whole(files, out, EntryType::directory, merged.sent(stat), {frame.fd});
+    emit_directory(files, out, merged, stat, {frame.fd});
   } else if (result >= 0 && !root_sent_ && (!options_.list || options_.list->names_top())) {
     root_sent_ = true;
     root_stat_ = stat;

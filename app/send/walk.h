@@ -157,7 +157,8 @@ class Walk {
   // What earlier sources have where a directory stands.
   struct Merged {
     std::vector<uint32_t> sources;         // that list a directory there
-    std::optional<ports::FileStat> first;  // of the first of them, which is the one that is sent
+    std::optional<ports::FileStat> first;  // of the first that has one, whose attributes are sent
+    uint32_t first_source = 0;
     [[nodiscard]] const ports::FileStat& sent(const ports::FileStat& own) const { return first ? *first : own; }
   };
 
@@ -175,8 +176,8 @@ class Walk {
   using Child = filter::PathList::Child;
   // `child`: what the list says of it.
   void take(ports::FileSystem& files, WalkBatch& out, std::string_view name, const Child* child);
-  void take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, const ports::FileStat& stat, Merged&& merged,
-                      const Child* child);
+  void take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, const ports::FileStat& stat,
+                      const Merged& merged, const Child* child);
   // How the list goes on in a directory. False: the directory is sent alone.
   [[nodiscard]] bool choose(Frame& frame, const Child& child) const;
   void take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const ports::FileStat& stat);
@@ -199,6 +200,9 @@ class Walk {
   // The entry with what it tells besides its status.
   void emit_whole(ports::FileSystem& files, WalkBatch& out, session::EntryType type, const ports::FileStat& stat,
                   const EntryDetails::Place& place, std::string_view target = {});
+  // A directory that stands at `place`, with the status and attributes of the first source that has it.
+  void emit_directory(ports::FileSystem& files, WalkBatch& out, const Merged& merged, const ports::FileStat& own,
+                      const EntryDetails::Place& place);
   void tell(WalkBatch& out, WalkRecord::Kind kind, std::string_view reason);
   void tell_errno(WalkBatch& out, int error);
   void fail_name(WalkBatch& out, std::string_view name, std::string_view reason);

@@ -7,6 +7,7 @@ namespace ccixfer::send {
 
 using ports::FileStat;
 using ports::FileType;
+using session::EntryType;
 using Kind = WalkRecord::Kind;
 
 int Walk::open_earlier(ports::FileSystem& files, uint32_t source, std::string_view path) const {
@@ -41,6 +42,14 @@ Result<void> Walk::enter_earlier_rules(ports::FileSystem& files, uint32_t source
   auto entered = rules.enter(directory, read);
   if (fd >= 0) files.close(fd);
   return entered;
+}
+
+void Walk::emit_directory(ports::FileSystem& files, WalkBatch& out, const Merged& merged, const FileStat& own,
+                          const EntryDetails::Place& place) {
+  if (!merged.first) return emit_whole(files, out, EntryType::directory, own, place);
+  const int first = options_.details.extended != 0 ? open_earlier(files, merged.first_source, path_) : -1;
+  emit_whole(files, out, EntryType::directory, *merged.first, {first});
+  if (first >= 0) files.close(first);
 }
 
 bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, bool is_directory, Merged& merged) {
@@ -78,7 +87,10 @@ bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, bool is_direc
     files.close(directory);
     if (!is_sent || session::is_reserved_name(name)) continue;
     if (other.type == FileType::directory && is_directory) {
-      if (!merged.first) merged.first = other;
+      if (!merged.first) {
+        merged.first = other;
+        merged.first_source = source;
+      }
       if (!is_mount) merged.sources.push_back(source);
     } else {
       theirs = !merged.first;  // merged already: the first that has it decides, and that is a directory

@@ -60,7 +60,7 @@ void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name,
     return fail_name(out, name, "a symbolic link of a served directory is not followed: pull with -a to keep it");
   Merged merged;
   if (sources_.size() > 1 && taken_earlier(files, out, may_be_directory, merged)) return;
-  if (may_be_directory) return take_directory(files, out, name, stat, std::move(merged), child);
+  if (may_be_directory) return take_directory(files, out, name, stat, merged, child);
   if (stat.type == FileType::symlink) return take_link(files, out, name, stat);
   if (stat.type == FileType::other) return emit_whole(files, out, type_of_special(stat), stat, {});
   emit_whole(files, out, EntryType::file, stat, {-1, directory, name, follow_});
@@ -78,15 +78,15 @@ bool Walk::is_loop(const FileStat& stat) const {
                      [&stat](const Frame& frame) { return frame.inode == stat.inode && frame.device == stat.device; });
 }
 
-void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, const FileStat& stat, Merged&& merged,
-                          const Child* child) {
+void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, const FileStat& stat,
+                          const Merged& merged, const Child* child) {
   Frame frame;
   frame.stat = merged.sent(stat);
   frame.device = stat.device;
   frame.inode = stat.inode;
-  frame.earlier = std::move(merged.sources);
+  frame.earlier = merged.sources;
   if (child != nullptr && !choose(frame, *child)) {
-    emit_whole(files, out, EntryType::directory, frame.stat, {-1, stack_.back().fd, name, follow_});
+    emit_directory(files, out, merged, stat, {-1, stack_.back().fd, name, follow_});
     emit_leave(out, frame.stat, {false, {}});
     return;
   }
@@ -95,7 +95,7 @@ void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_
   if (options_.one_file_system && child == nullptr && stat.device != stack_.back().device) {
     if (options_.list) frame.range = options_.list->find(options_.list->all(), path_).below;
     if (frame.range.empty()) {
-      emit_whole(files, out, EntryType::directory, frame.stat, {-1, stack_.back().fd, name, follow_});
+      emit_directory(files, out, merged, stat, {-1, stack_.back().fd, name, follow_});
       emit_leave(out, frame.stat, {false, {}});
       return;
     }
@@ -105,7 +105,7 @@ void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_
   if (follow_ && is_loop(stat)) return fail_name(out, name, "a symbolic link to a directory that it is in");
   const int fd = files.open(stack_.back().fd, name, directory_flags(follow_ || (frame.from_list && options_.served_root < 0)), 0);
   if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return fail_name(out, name, fd);  // something else stands there by now
-  emit_whole(files, out, EntryType::directory, frame.stat, {fd});
+  emit_directory(files, out, merged, stat, {fd});
   if (fd < 0) {  // it is made at the other end, but what is in it is not known
     tell_errno(out, fd);
     emit_leave(out, frame.stat, {false, {}});

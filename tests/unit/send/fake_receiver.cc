@@ -119,6 +119,21 @@ int WatchedFiles::stat_at(int directory, std::string_view name, ports::FileStat&
   if (const int error = hook("stat_at", name); error != 0) return error;
   return as_told(real_.stat_at(directory, name, out, follow), out);
 }
+int WatchedFiles::list_attributes(int fd, std::vector<std::string>& names) {
+  names.clear();
+  ports::FileStat stat;
+  if (const int result = real_.fstat(fd, stat); result < 0) return result;
+  if (remarks.contains(stat.inode)) names.emplace_back("user.remark");
+  return 0;
+}
+int WatchedFiles::get_attribute(int fd, std::string_view name, std::string& value) {
+  ports::FileStat stat;
+  if (const int result = real_.fstat(fd, stat); result < 0) return result;
+  const auto remark = remarks.find(stat.inode);
+  if (remark == remarks.end() || name != "user.remark") return -ENODATA;
+  value = remark->second;
+  return 0;
+}
 int WatchedFiles::read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) {
   if (from_start) ++directory_reads;
   if (const int error = hook("read_directory", ""); error != 0) return error;

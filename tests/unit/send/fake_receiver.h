@@ -54,11 +54,12 @@ class WatchedFiles final : public ports::FileSystem {
   int bad_descriptors = 0;              // calls that were given one that was not open
   size_t names_read = 0;
   size_t write_max = ~size_t{0};
-  bool tells_holes = false;              // else all of a file is data
-  bool owner_above_root = false;         // all is said to belong to user 6 and group 7
-  uint64_t written_to = 0;               // the furthest end of a write
-  std::map<uint64_t, uint64_t> devices;  // by inode: what stands on another device than it does
-  void mount(const std::string& place);  // that directory and all that is in it are on a device of their own
+  bool tells_holes = false;                 // else all of a file is data
+  bool owner_above_root = false;            // all is said to belong to user 6 and group 7
+  uint64_t written_to = 0;                  // the furthest end of a write
+  std::map<uint64_t, uint64_t> devices;     // by inode: what stands on another device than it does
+  std::map<uint64_t, std::string> remarks;  // by inode: the value of user.remark
+  void mount(const std::string& place);     // that directory and all that is in it are on a device of their own
 
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
   int close(int fd) override;
@@ -72,6 +73,8 @@ class WatchedFiles final : public ports::FileSystem {
   int fstat(int fd, ports::FileStat& out) override;
   int show(int fd, MutableBytes at, uint64_t offset_bytes) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
+  int list_attributes(int fd, std::vector<std::string>& names) override;
+  int get_attribute(int fd, std::string_view name, std::string& value) override;
   int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override;
   int mkdir_at(int, std::string_view, uint32_t) override { return -EROFS; }
   int symlink_at(std::string_view, int, std::string_view) override { return -EROFS; }

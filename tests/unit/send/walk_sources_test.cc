@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "app/filter/rules.h"
+#include "app/session/extended.h"
+#include "app/session/messages.h"
 #include "tests/unit/send/walk_lines.h"
 
 namespace ccixfer::send_test {
@@ -89,6 +91,40 @@ TEST_CASE("walk__file_of_rules_of_an_earlier_source_goes_wrong__ends_the_walk") 
   REQUIRE(batch.error);
   CHECK(batch.error->kind == ErrorKind::usage);
   walk.close(files);
+  CHECK(files.open_now == 0);
+}
+
+// As their modes and times, of which walk_test.cc tells.
+TEST_CASE("walk__directories_of_one_name_in_several_sources__have_the_attributes_of_the_first") {
+  const TempDir dir;
+  for (const char* name : {"a/x", "b/sub/y", "c/sub/deep/z", "d/sub/deep/z"}) dir.file(name, "");
+  const bool is_named = GENERATE(false, true);
+  WalkOptions options =
+      of({dir.path("a/"), dir.path(is_named ? "b/sub" : "b/"), dir.path(is_named ? "c/sub" : "c/"), dir.path("d/")});
+  options.links = GENERATE(true, false);
+  options.details.extended = session::option_xattrs;
+  WatchedFiles files;
+  for (const char* name : {"b/sub", "c/sub", "c/sub/deep", "d/sub", "d/sub/deep"}) {
+    ports::FileStat stat;
+    REQUIRE(files.stat_at(ports::FileSystem::no_directory, dir.path(name), stat, false) == 0);
+    files.remarks[stat.inode] = name;
+  }
+  Walk walk(options);
+  REQUIRE(walk.select(files));
+  Lines told;
+  for (WalkBatch batch; !batch.done;) {
+    batch = {};
+    walk.step(files, batch, true);
+    for (const WalkRecord& record : batch.records) {
+      if (record.type != EntryType::directory || batch.path(record).empty()) continue;
+      std::vector<session::ExtendedAttribute> attributes;
+      REQUIRE(session::decode_extended(as_bytes(batch.extended(record)), attributes));
+      REQUIRE(attributes.size() == 1);
+      told.push_back(std::string(batch.path(record)) + " " + attributes.front().value);
+    }
+  }
+  walk.close(files);
+  CHECK(told == Lines{"sub b/sub", "sub b/sub", "sub/deep c/sub/deep", "sub b/sub", "sub/deep c/sub/deep"});
   CHECK(files.open_now == 0);
 }
 
