@@ -49,7 +49,8 @@ class PathList {
   [[nodiscard]] Range all() const { return {has_top() ? size_t{1} : size_t{0}, items_.size()}; }
   // The first name in the directory at `directory` ("": the top), of whose names `in` is what is left; it is taken from `in`.
   [[nodiscard]] Child take(Range& in, std::string_view directory) const;
-  [[nodiscard]] Child find(Range in, std::string_view path) const;  // of one level
+  [[nodiscard]] std::string_view take_path(Range& in) const { return items_[in.begin++].path; }  // the first one, however deep
+  [[nodiscard]] Child find(Range in, std::string_view path) const;                               // of one level
   // A walk of it may come to that path.
   [[nodiscard]] bool allows(std::string_view path, bool is_directory) const;
 

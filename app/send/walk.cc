@@ -248,7 +248,10 @@ void Walk::step(ports::FileSystem& files, WalkBatch& out, bool may_open_root) {
   trace_stage("[stage 1] walk");
   const uint32_t entries_max = options_.batch_entries_max;
   while (!over_ && out.records.size() < entries_max && out.text.size() < walk_batch_text_bytes) {
-    if (!stack_.empty()) {
+    if (!lost_.empty()) {
+      path_ = options_.list->take_path(lost_);
+      tell(out, Kind::failed, words(-ENOTDIR));
+    } else if (!stack_.empty()) {
       advance(files, out);
     } else if (current_ < sources_.size()) {
       if (sources_[current_].type == FileType::directory && !may_open_root) {
@@ -410,7 +413,7 @@ void Walk::advance(ports::FileSystem& files, WalkBatch& out) {
   if (frame.from_list) {
     if (frame.range.empty()) return leave(files, out);
     error = open();
-    const Child child = options_.list->take(frame.range, path_);
+    Child child = options_.list->take(frame.range, path_);
     if (error >= 0) return take(files, out, child.name, &child);
     tell_errno(out, error);
     return leave(files, out);
@@ -425,7 +428,7 @@ void Walk::advance(ports::FileSystem& files, WalkBatch& out) {
   if (frame.seeks_absent) return;
   if (error < 0 || name.empty()) return leave(files, out);
   if (!frame.one_level) return take(files, out, name, nullptr);
-  const Child child = options_.list->find(frame.range, path_.empty() ? std::string(name) : path_ + "/" + std::string(name));
+  Child child = options_.list->find(frame.range, path_.empty() ? std::string(name) : path_ + "/" + std::string(name));
   take(files, out, name, &child);
 }
 

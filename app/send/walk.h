@@ -175,7 +175,9 @@ class Walk {
   void advance(ports::FileSystem& files, WalkBatch& out);
   using Child = filter::PathList::Child;
   // `child`: what the list says of it.
-  void take(ports::FileSystem& files, WalkBatch& out, std::string_view name, const Child* child);
+  void take(ports::FileSystem& files, WalkBatch& out, std::string_view name, Child* child);
+  [[nodiscard]] int look(ports::FileSystem& files, std::string_view name, Child* child, ports::FileStat& stat) const;
+  [[nodiscard]] bool may_lead_on(const Child* child) const;
   void take_directory(ports::FileSystem& files, WalkBatch& out, std::string_view name, const ports::FileStat& stat,
                       const Merged& merged, const Child* child);
   // How the list goes on in a directory. False: the directory is sent alone.
@@ -224,6 +226,7 @@ class Walk {
   bool over_ = false;
   std::string path_;  // of the entry in hand
   std::vector<Frame> stack_;
+  filter::PathList::Range lost_ = {};  // of the list: below what is no directory, and not told yet
   filter::Scope scope_;
   NameSpool spool_;
   EntryDetails details_;

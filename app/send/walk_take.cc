@@ -32,21 +32,38 @@ bool Walk::choose(Frame& frame, const Child& child) const {
   return child.content || !child.below.empty();
 }
 
-void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name, const Child* child) {
+// The list names what is in it, or below it. In a push a link to a directory is as good as the directory then.
+bool Walk::may_lead_on(const Child* child) const {
+  return child != nullptr && (child->content || !child->below.empty()) && options_.served_root < 0;
+}
+
+int Walk::look(ports::FileSystem& files, std::string_view name, Child* child, FileStat& stat) const {
+  const int directory = stack_.back().fd;
+  const int result = files.stat_at(directory, name, stat, follow_);
+  if (!may_lead_on(child) || result < 0 || stat.type != FileType::symlink) return result;
+  FileStat there;
+  const int led = files.stat_at(directory, name, there, true);
+  if (led < 0 || there.type != FileType::directory) return child->listed || led >= 0 ? result : led;
+  stat = there;
+  child->listed = child->content;  // a link that is listed without a slash gives way to what is named below it
+  return led;
+}
+
+void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name, Child* child) {
   const int directory = stack_.back().fd;
   if (!path_.empty()) path_.push_back('/');
   path_.append(name);
   FileStat stat;
-  // On the way to what is listed a link to a directory is as good as the directory, and no rule is asked.
+  const int result = look(files, name, child, stat);
+  // On the way to what is listed no rule is asked.
   const bool is_on_the_way = child != nullptr && !child->listed && !child->below.empty();
-  const bool follows = follow_ || (is_on_the_way && options_.served_root < 0);
-  const int result = files.stat_at(directory, name, stat, follows);
   const bool may_be_directory = result >= 0 && stat.type == FileType::directory;
   const bool is_excluded = scope_.excludes(path_, may_be_directory) || (result < 0 && scope_.excludes(path_, true));
   if (is_excluded && !is_on_the_way) return;
   if (session::is_reserved_name(name)) return leave_out(out, name, "left out: a name that receivers keep for themselves");
   if (path_.size() > session::path_bytes_max) return fail_name(out, name, "the path is too long");
-  if (is_on_the_way && result >= 0 && !may_be_directory) return fail_name(out, name, -ENOTDIR);
+  if (child != nullptr && result >= 0 && !may_be_directory) lost_ = child->below;
+  if (is_on_the_way && result >= 0 && !may_be_directory) return is_there(name);
   if (result < 0 && stack_.back().from_list) return tell(out, Kind::failed, words(result));  // a name that was given is no chance
   if (result < 0) {
     if (follow_ && files.stat_at(directory, name, stat, false) >= 0 && stat.type == FileType::symlink) {
@@ -103,7 +120,7 @@ void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_
   }
   frame.listed.is_whole = !frame.from_list;
   if (follow_ && is_loop(stat)) return fail_name(out, name, "a symbolic link to a directory that it is in");
-  const int fd = files.open(stack_.back().fd, name, directory_flags(follow_ || (frame.from_list && options_.served_root < 0)), 0);
+  const int fd = files.open(stack_.back().fd, name, directory_flags(follow_ || may_lead_on(child)), 0);
   if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return fail_name(out, name, fd);  // something else stands there by now
   emit_directory(files, out, merged, stat, {fd});
   if (fd < 0) {  // it is made at the other end, but what is in it is not known

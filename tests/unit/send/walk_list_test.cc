@@ -1,0 +1,90 @@
+// Lists of names: what is sent of a name that is a link, and what is told of one that is below no directory.
+#include <catch2/catch.hpp>
+
+#include "tests/unit/send/walk_lines.h"
+
+namespace ccixfer::send_test {
+namespace {
+
+struct Tree {
+  Tree() {
+    dir.file("t/d/e/g", "");
+    dir.file("t/d/f", "");
+    dir.file("t/f", "");
+    std::filesystem::create_symlink("d", dir.path("t/link"));
+    std::filesystem::create_symlink("d/f", dir.path("t/lf"));
+    std::filesystem::create_symlink("nowhere", dir.path("t/dang"));
+  }
+  [[nodiscard]] WalkOptions of_names(const std::vector<std::string>& names, bool whole = false) const {
+    WalkOptions options = of({dir.path("t/")});
+    options.list = filter::PathList(whole);
+    for (const std::string& name : names) options.list->add(name);
+    options.list->close();
+    return options;
+  }
+  [[nodiscard]] Lines names(const std::vector<std::string>& names) const { return lines_of(of_names(names)); }
+  [[nodiscard]] Lines trees(const std::vector<std::string>& names) const { return lines_of(of_names(names, true)); }
+  const TempDir dir;
+};
+
+const Lines bare_link = {"link -> d"};
+
+// What is expected here is what rsync -a sends for the same names.
+TEST_CASE("walk__listed_link_with_a_slash__is_the_directory_that_it_leads_to") {
+  const Tree tree;
+  CHECK(tree.trees({"link/"}) == Lines{">link", ">link/e", "link/e/g", "<link/e", "link/f", "<link"});
+  CHECK(tree.names({"link/"}) == Lines{">link", ">link/e", "<link/e", "link/f", "<link"});
+  CHECK(tree.trees({"link"}) == bare_link);
+  CHECK(tree.names({"link"}) == bare_link);
+  for (const bool whole : {false, true}) {
+    CHECK(lines_of(tree.of_names({"lf/"}, whole)) == Lines{"lf -> d/f"});
+    CHECK(lines_of(tree.of_names({"dang/"}, whole)) == Lines{"dang -> nowhere"});
+  }
+}
+
+TEST_CASE("walk__listed_link_with_a_name_below_it__is_a_directory_on_the_way") {
+  const Tree tree;
+  for (const bool whole : {false, true}) {
+    CHECK(lines_of(tree.of_names({"link", "link/f"}, whole)) == Lines{">link", "link/f", "<link"});
+    CHECK(lines_of(tree.of_names({"link/f"}, whole)) == Lines{">link", "link/f", "<link"});
+  }
+  CHECK(tree.names({"link", "link/e/"}) == Lines{">link", ">link/e", "link/e/g", "<link/e", "<link"});
+}
+
+TEST_CASE("walk__served_directory_and_a_listed_link__it_is_not_followed") {
+  const Tree tree;
+  WatchedFiles files;
+  ports::OpenFlags flags;
+  flags.directory = true;
+  const int served = files.open(ports::FileSystem::no_directory, tree.dir.path("t"), flags, 0);
+  REQUIRE(served >= 0);
+  WalkOptions options = tree.of_names({"link/", "link/f"});
+  options.sources = {""};
+  options.served_root = served;
+  CHECK(lines_of(options) == Lines{"link -> d", "! link/f: Not a directory"});
+  files.close(served);
+}
+
+TEST_CASE("walk__names_below_what_is_no_directory__are_told_each") {
+  const Tree tree;
+  const std::string why = ": Not a directory";
+  for (const bool whole : {false, true}) {
+    CHECK(lines_of(tree.of_names({"f", "f/x", "f/y/z"}, whole)) == Lines{"f", "! f/x" + why, "! f/y/z" + why});
+    CHECK(lines_of(tree.of_names({"f/x", "f/y/z"}, whole)) == Lines{"! f/x" + why, "! f/y/z" + why});
+    CHECK(lines_of(tree.of_names({"lf", "lf/x"}, whole)) == Lines{"lf -> d/f", "! lf/x" + why});
+    CHECK(lines_of(tree.of_names({"dang", "dang/x"}, whole)) == Lines{"dang -> nowhere", "! dang/x" + why});
+  }
+  CHECK(tree.names({"d/", "d/f/x"}) == Lines{">d", ">d/e", "<d/e", "! d/f/x" + why, "<d"});
+}
+
+TEST_CASE("walk__many_names_below_what_is_no_directory__go_into_batches_as_all_does") {
+  const Tree tree;
+  std::vector<std::string> names;
+  for (int i = 0; i < 3000; ++i) names.push_back("f/" + std::to_string(i));
+  WalkOptions options = tree.of_names(names);
+  options.batch_entries_max = 10;
+  CHECK(lines_of(options).size() == 3000);  // list() looks at the size of each batch
+}
+
+}  // namespace
+}  // namespace ccixfer::send_test
