@@ -6,6 +6,7 @@
 // Protocol thread.
 #pragma once
 #include <cstdint>
+#include <unordered_set>
 
 #include "app/send/entry_table.h"
 
@@ -20,27 +21,29 @@ class ChangedFiles {
   // In the phase `refused`. True: it waits.
   [[nodiscard]] bool take(const Entry& entry) {
     const bool waits =
-        tries_again_ && entry.outcome.outcome == session::SourceOutcome::changed && !entry.stream && waiting_ < waiting_max;
-    if (waits) ++waiting_;
+        tries_again_ && entry.outcome.outcome == session::SourceOutcome::changed && !entry.stream && waiting_.size() < waiting_max;
+    if (waits) waiting_.insert(entry.index);
     return waits;
   }
   // Asked when all is listed, nothing is being read and nothing waits to be said. How many wait while nothing else does; 0:
   // something else is to come.
   [[nodiscard]] uint64_t left(EntryTable& entries) const {
-    if (waiting_ == 0) return 0;
+    if (waiting_.empty()) return 0;
     uint64_t waiting = 0;
     bool is_rest_done = true;
     entries.for_each([&](const Entry& entry) {
-      if (entry.phase == EntryPhase::refused) ++waiting;
-      // A further name of a file ends with the first one.
-      is_rest_done = is_rest_done && (entry.phase == EntryPhase::refused || entry.is_link);
+      const bool waits = entry.phase == EntryPhase::refused && waiting_.contains(entry.index);
+      if (waits) ++waiting;
+      // A further name of a file ends with the first one. What was told in this session has its result in it: the next one may
+      // not list it any more.
+      is_rest_done = is_rest_done && (waits || entry.is_link);
     });
     return is_rest_done ? waiting : 0;
   }
 
  private:
   const bool tries_again_;
-  uint32_t waiting_ = 0;  // and some whose result came from the destination meanwhile
+  std::unordered_set<uint64_t> waiting_;  // by index; and some whose result came from the destination meanwhile
 };
 
 }  // namespace ccixfer::send
