@@ -21,8 +21,9 @@ using session::SourceOutcome;
 
 ReadOutcome of_errno(int64_t result) {
   const int error = static_cast<int>(-result);
-  if (error == ENOENT || error == ENOTDIR || error == ESTALE) return {SourceOutcome::vanished, 0};
-  if (error == ELOOP || error == EXDEV) return {SourceOutcome::changed, 0};  // a link stands where a file or directory was listed
+  if (error == ENOENT || error == ENOTDIR) return {SourceOutcome::vanished, 0};
+  // A link stands where a file or directory was listed; or a file server has lost its handle, and what is there now is listed anew.
+  if (error == ELOOP || error == EXDEV || error == ESTALE) return {SourceOutcome::changed, 0};
   return {SourceOutcome::unreadable, error};
 }
 

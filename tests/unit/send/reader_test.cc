@@ -126,10 +126,10 @@ TEST_CASE("reader__errors_of_a_file__vanished_changed_or_unreadable_with_the_err
     SourceOutcome outcome;
     int told;
   };
-  const Row row = GENERATE(Row{ENOENT, SourceOutcome::vanished, 0}, Row{ENOTDIR, SourceOutcome::vanished, 0},
-                           Row{ESTALE, SourceOutcome::vanished, 0}, Row{ELOOP, SourceOutcome::changed, 0},
-                           Row{EXDEV, SourceOutcome::changed, 0}, Row{EACCES, SourceOutcome::unreadable, EACCES},
-                           Row{EIO, SourceOutcome::unreadable, EIO});
+  const Row row =
+      GENERATE(Row{ENOENT, SourceOutcome::vanished, 0}, Row{ENOTDIR, SourceOutcome::vanished, 0},
+               Row{ESTALE, SourceOutcome::changed, 0}, Row{ELOOP, SourceOutcome::changed, 0}, Row{EXDEV, SourceOutcome::changed, 0},
+               Row{EACCES, SourceOutcome::unreadable, EACCES}, Row{EIO, SourceOutcome::unreadable, EIO});
   const std::string where = GENERATE("open", "fstat", "second fstat", "pread");
   CAPTURE(row.error, where);
   Shelf shelf;
