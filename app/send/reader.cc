@@ -189,6 +189,7 @@ PieceRead show_or_read_piece(ports::FileSystem& files, int fd, uint64_t piece, u
 
 bool digest_file(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, MutableBytes buffer, Hash128& digest,
                  std::atomic<uint64_t>& steps) {
+  if (pieces_of(listed.size_bytes) > digest_pieces_max) return false;  // a hole of any size costs nothing at the source
   ReadOutcome result;
   const int fd = open_listed(files, place, listed, result);
   if (fd < 0) return false;

@@ -89,7 +89,8 @@ struct PieceRead {
 [[nodiscard]] PieceRead show_or_read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes,
                                            memory::Loan& buffer);
 
-// The digest of a whole file, through `buffer` (at least piece_bytes); false: it could not be read in one version.
+// The digest of a whole file, through `buffer` (at least piece_bytes); false: it could not be read in one version, or it has more
+// than digest_pieces_max pieces.
 // `steps` counts the pieces read, for whoever waits for a sign of life.
 [[nodiscard]] bool digest_file(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, MutableBytes buffer,
                                Hash128& digest, std::atomic<uint64_t>& steps);

@@ -287,6 +287,26 @@ TEST_CASE("read_piece__cut_short_while_it_is_shown__not_shown_and_changed") {
   ::close(file);
 }
 
+TEST_CASE("digest_file__of_more_pieces_than_a_digest_is_kept_of__nothing_is_opened") {
+  Shelf shelf;
+  memory::Loan loan = shelf.pool.lend();
+  Hash128 digest;
+  std::atomic<uint64_t> steps{0};
+  bool is_opened = false;
+  shelf.files.hook = [&](std::string_view call, std::string_view) {
+    is_opened = is_opened || call == "open";
+    return 0;
+  };
+  Listed listed;
+  listed.size_bytes = send::digest_pieces_max * session::piece_bytes;
+  CHECK_FALSE(send::digest_file(shelf.files, {shelf.fd, "absent", false}, listed, loan.bytes(), digest, steps));
+  CHECK(is_opened);
+  is_opened = false;
+  ++listed.size_bytes;
+  CHECK_FALSE(send::digest_file(shelf.files, {shelf.fd, "absent", false}, listed, loan.bytes(), digest, steps));
+  CHECK_FALSE(is_opened);
+}
+
 TEST_CASE("digest_file__of_one_version_only__and_a_step_each_piece") {
   Shelf shelf;
   shelf.dir.file_of("f", 9 * mib);
