@@ -186,7 +186,8 @@ struct Dialler::Impl {
     refused = cause.by_acceptor;
     log(LogLevel::info, "dial: {}", cause.error.message);
     if (&lane == &lanes.front()) drop_spares();
-    if (cause.session_lost) {
+    // While a lane lives its acceptor has the session, or has just ended it, and what it said last is on its way.
+    if (cause.session_lost && !any_lane_lives()) {
       session_lost = true;
       stop();
     } else if (cause.final && !any_lane_lives()) {

@@ -326,6 +326,22 @@ TEST_CASE("hub__lane_of_an_unknown_session_or_of_another_transfer__is_refused") 
   CHECK(knock(world, encode(world.link->hello())).substr(0, 6) == "usage:");
 }
 
+// A lane that is dialled while the session ends: its refusal may overtake the end's last words.
+TEST_CASE("dialler__further_lane_is_refused_as_of_no_session__counts_once_no_lane_lives") {
+  World world;
+  REQUIRE(world.run_until_up(1));
+  world.acceptor->link->set_session(99);
+  world.dialler->set_lanes(2);
+  CHECK_FALSE(world.run([&] { return world.dialler->session_lost(); }, 2000));
+  world.acceptor->link->post(End{1});
+  CHECK(world.run([&] { return world.user.messages == std::vector<uint64_t>{1}; }, 1000));
+  world.net.fault = [](size_t, FrameKind) { return Fault::cut_before; };
+  world.link->post(End{2});
+  CHECK(world.run([&] { return world.link->live_lanes().empty(); }, 1000));
+  world.net.fault = nullptr;
+  CHECK(world.run([&] { return world.dialler->session_lost(); }, 5000));
+}
+
 TEST_CASE("hub__lane_dialled_again_while_it_lives__replaces_the_old_one") {
   World world;
   REQUIRE(world.run_until_up(1));
