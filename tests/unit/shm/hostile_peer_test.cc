@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "tests/unit/shm/nets.h"
+#include "tests/unit/shm/pass.h"
 #include "transports/shm/doorbell.h"
 
 namespace ccixfer::shm {
@@ -152,21 +153,7 @@ std::string dialled_words(std::string_view words, const std::vector<int>& descri
   const StreamId id = *client->dial(format_uri(name));
   const Descriptor peer(accept(listener->get(), nullptr, nullptr));
   REQUIRE(peer);
-  iovec span{const_cast<char*>(words.data()), words.size()};
-  alignas(cmsghdr) std::array<char, 256> control{};
-  msghdr message{};
-  message.msg_iov = &span;
-  message.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
-    cmsghdr* part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
-    std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size() * sizeof(int));
-  }
-  if (!words.empty()) REQUIRE(sendmsg(peer.get(), &message, 0) == static_cast<ssize_t>(words.size()));
+  if (!words.empty()) REQUIRE(pass(peer.get(), words, descriptors));
   if (words.empty()) REQUIRE(shutdown(peer.get(), SHUT_RDWR) == 0);
   REQUIRE(watch.run([&] { return !watch.events[0].empty(); }));
   const StreamEvent& event = watch.events[0].front();

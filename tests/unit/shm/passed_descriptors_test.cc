@@ -8,28 +8,13 @@
 
 #include "tests/unit/shm/lingering.h"
 #include "tests/unit/shm/nets.h"
+#include "tests/unit/shm/pass.h"
 #include "transports/shm/doorbell.h"
 
 namespace ccixfer::shm {
 namespace {
 
 using host::Descriptor;
-
-bool pass(int socket, std::string_view bytes, const std::vector<int>& descriptors, int flags = 0) {
-  iovec span{const_cast<char*>(bytes.data()), bytes.size()};
-  alignas(cmsghdr) std::array<char, 256> control{};
-  msghdr message{};
-  message.msg_iov = &span;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
-  cmsghdr* part = CMSG_FIRSTHDR(&message);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
-  std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size() * sizeof(int));
-  return sendmsg(socket, &message, MSG_NOSIGNAL | flags) == static_cast<ssize_t>(bytes.size());
-}
 
 // A net that has dialled a listener by hand.
 struct Dialled {
