@@ -131,7 +131,8 @@ Result<std::optional<Chosen>> chosen_of(const std::vector<std::string>& sources,
     const auto [top, below] = split_at_dot(source);
     // What stands before it may be a link, and then the text would name another file than the one that is meant.
     if (leads_upwards(below))
-      return fail(ErrorKind::usage, "--relative: " + printable(source) + ": a part of its name is ..: only before /./ may one be");
+      return fail(ErrorKind::usage, "--relative: " + printable(source) +
+                                        ": the name that is sent has a part ..: write /./ behind it, or name SRC without");
     if (chosen && chosen->top != top)
       return fail(ErrorKind::usage, "--relative: all SRC begin in one directory, or have the same one before /./");
     if (!chosen) chosen = Chosen{top, filter::PathList(true)};
