@@ -39,7 +39,7 @@ void Acceptor::admit(Instant now) {
     const bool joins =
         session->team() != nullptr && (leader_of(*session->team()) != nullptr || (ending_ && ending_->team == *session->team()));
     if (options_.once && !joins && (first_end_ || ending_ || (running > 0 && !earlier_self))) {
-      session->stop({ErrorKind::network, words_of_busy}, now);
+      session->send_away({ErrorKind::network, words_of_busy}, now);
     } else if (running < options_.sessions_max && !earlier_self && !waits_for_its_part(*session, now)) {
       session->admit(now);
       running += session->has_role() ? 1u : 0u;

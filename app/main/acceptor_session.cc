@@ -130,10 +130,14 @@ void Acceptor::Session::stop(const Error& why, Instant now) {
   leave(now);
 }
 
-void Acceptor::Session::supersede(Instant now) {
+void Acceptor::Session::send_away(const Error& why, Instant now) {
   counts_ = false;
+  stop(why, now);
+}
+
+void Acceptor::Session::supersede(Instant now) {
   superseded_ = true;
-  stop({ErrorKind::network, "the peer began this transfer anew"}, now);
+  send_away({ErrorKind::network, "the peer began this transfer anew"}, now);
 }
 
 bool Acceptor::Session::take_completion(const rvma::Completion& completion) { return role_ && role_->take_completion(completion); }

@@ -67,6 +67,7 @@ class Acceptor::Session {
   bool take_completion(const rvma::Completion& completion);
 
   void stop(const Error& why, Instant now);
+  void send_away(const Error& why, Instant now);  // it was no transfer: with --once it ends nothing
   void supersede(Instant now);
 
   void turn(Instant now);
