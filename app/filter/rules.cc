@@ -74,6 +74,7 @@ Result<void> RulesBuilder::add_patterns_of(const std::string& file, bool include
 
 Result<void> RulesBuilder::add_file(const std::string& file, const Template& inherited, const std::string& where) {
   const Result<std::string> text = read_(file);
+  if (!text && text.error().kind != ErrorKind::usage) return tl::unexpected<Error>(text.error());
   if (!text) return fail(ErrorKind::usage, fmt::format("bad filter: {}: {}", printable(where), text.error().message));
   return parse_lines(*text, inherited, file, *this);
 }

@@ -1,5 +1,4 @@
 // `ccixfer recv`: accept transfers below a root, or pull from a `send --serve`.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "app/main/receipts.h"
 #include "app/main/rule_words.h"
 #include "app/main/session_trust.h"
+#include "app/main/standard_io.h"
 #include "app/main/transfer_loop.h"
 #include "app/recv/root.h"
 #include "app/report/outcome.h"
@@ -227,36 +227,6 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   return end;
 }
 
-// The file, verified and whole, from where it was pulled to, to standard output.
-Result<void> write_out(const std::filesystem::path& file) {
-  const auto wrong = [&](const char* what) {
-    const int problem = errno;
-    return fail(ErrorKind::file_io,
-                fmt::format("{}: standard output: {}: give it to something that reads all of it", what, std::strerror(problem)));
-  };
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return wrong("cannot read what was pulled");
-  std::vector<char> buffer(1u << 20);
-  for (;;) {
-    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      ::close(fd);
-      if (got < 0) return wrong("cannot read what was pulled");
-      return {};
-    }
-    for (ssize_t written = 0; written < got;) {
-      const ssize_t wrote = ::write(STDOUT_FILENO, buffer.data() + written, static_cast<size_t>(got - written));
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote <= 0) {
-        ::close(fd);
-        return wrong("cannot write");
-      }
-      written += wrote;
-    }
-  }
-}
-
 // A directory of ours that goes with the object.
 class TemporaryDirectory {
  public:
@@ -297,7 +267,7 @@ CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand comman
       std::filesystem::path(directory.path()) / std::filesystem::path(peer_path(path).path).filename();
   std::error_code problem;
   if (std::filesystem::symlink_status(file, problem).type() == std::filesystem::file_type::regular) {
-    if (auto written = write_out(file); !written) end.error = written.error();
+    if (auto written = write_out(file, STDOUT_FILENO); !written) end.error = written.error();
     return end;
   }
   end.error = {ErrorKind::source_selection, fmt::format("not a file: {}: give the URI of one file", command.uris.front())};

@@ -1,16 +1,11 @@
 #include "app/main/rule_words.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "app/main/standard_io.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -18,25 +13,7 @@ namespace {
 
 constexpr size_t file_bytes_max = 64u << 20;  // of a file that the command line names
 
-Result<std::string> read_all(const std::string& path) {
-  const bool is_input = path == "-";
-  const int fd = is_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail(ErrorKind::usage, path + ": " + std::strerror(errno));
-  std::string text;
-  std::array<char, 16384> buffer{};
-  ssize_t got = 1;
-  while (got != 0 && text.size() <= file_bytes_max) {
-    got = ::read(fd, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) break;
-    text.append(buffer.data(), static_cast<size_t>(got));
-  }
-  const int problem = errno;
-  if (!is_input) ::close(fd);
-  if (got < 0) return fail(ErrorKind::usage, path + ": " + std::strerror(problem));
-  if (text.size() > file_bytes_max) return fail(ErrorKind::usage, path + ": more than 64 MiB");
-  return text;
-}
+Result<std::string> read_all(const std::string& path) { return read_text(path, file_bytes_max); }
 
 }  // namespace
 
@@ -119,6 +96,7 @@ Result<std::optional<Chosen>> chosen_of(const std::vector<std::string>& sources,
   if (sync.files_from) {
     if (sources.size() != 1) return fail(ErrorKind::usage, "--files-from needs one SRC: a directory");
     auto text = read_all(*sync.files_from);
+    if (!text && text.error().kind != ErrorKind::usage) return tl::unexpected<Error>(text.error());
     if (!text) return fail(ErrorKind::usage, "cannot read the list of names: " + text.error().message);
     Chosen chosen{sources.front(), filter::PathList()};
     if (auto added = chosen.list.add_lines(*text, ends_with_zero); !added) return tl::unexpected<Error>(added.error());

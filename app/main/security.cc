@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/main/standard_io.h"
 #include "core/base/lower_case.h"
 #include "core/host/descriptor.h"
 
@@ -25,22 +26,12 @@ void say(int to, std::string_view text) {
   }
 }
 
-// False: the program is told to end, which the loop would take while it runs, and here it does not.
-bool wait_for_answer(int from) {
-  constexpr int look_every_ms = 100;
-  for (;;) {
-    if (TurnLoop::is_told_to_end()) return false;
-    pollfd readable{from, POLLIN, 0};
-    if (::poll(&readable, 1, look_every_ms) > 0) return true;
-  }
-}
-
 // A line without its end; none: there is no more to read, or nobody waits for it any more.
 std::optional<std::string> read_line(int from) {
   constexpr size_t bytes_max = 1000;  // of an answer; more is none
   std::string line;
   for (char c = 0;;) {
-    if (!wait_for_answer(from)) return std::nullopt;
+    if (!wait_until_ready(from, POLLIN)) return std::nullopt;
     const ssize_t n = ::read(from, &c, 1);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0 || line.size() > bytes_max) return std::nullopt;

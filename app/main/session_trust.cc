@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <fstream>
 
+#include "app/main/standard_io.h"
 #include "app/session/limits.h"
 #include "core/base/units.h"
 #include "transports/verbs/verbs.h"
@@ -15,13 +15,11 @@ namespace {
 // The one line of a file, which is as secret as a password. No more is read than a ticket has: the file may have no end.
 Result<std::string> read_ticket(const std::string& file) {
   constexpr size_t bytes_max = trust::ticket_text_bytes_max + session::path_bytes_max;
-  std::ifstream in(file);
-  std::string line;
-  char c = 0;
-  while (line.size() <= bytes_max && in.get(c) && c != '\n') line += c;
-  if (line.empty() || line.size() > bytes_max) {
+  auto line = read_text(file, bytes_max, '\n');
+  if (!line && line.error().kind != ErrorKind::usage) return line;
+  if (!line || line->empty()) {
     return fail(ErrorKind::usage, fmt::format("cannot read the ticket: {}: give a file with the one line that the peer printed",
-                                              file == "/dev/stdin" ? "standard input" : printable(file)));
+                                              file == "-" ? "standard input" : printable(file)));
   }
   return line;
 }
@@ -55,7 +53,7 @@ Result<Place> find_place(const std::string& text, const CommonOptions& common) {
     if (!target) return tl::unexpected(target.error());
     return Place{{std::move(*target)}, std::nullopt};
   }
-  auto written = in_file ? read_ticket(text == "-" ? "/dev/stdin" : text.substr(1)) : Result<std::string>(text);
+  auto written = in_file ? read_ticket(text == "-" ? text : text.substr(1)) : Result<std::string>(text);
   if (!written) return tl::unexpected(written.error());
   const size_t slash = written->find('/');
   const std::string path = slash == std::string::npos ? std::string() : written->substr(slash + 1);
