@@ -106,6 +106,7 @@ bool DialledTransfer::take_completion(const rvma::Completion& completion) {
 
 void DialledTransfer::turn(Instant now) {
   if (ended_) return;
+  if (std::exchange(stood_still_, false)) last_sign_ = counted_until_ = now;
   if (!attempt_ && now >= begin_at_) begin_attempt(now);
   if (attempt_ && !attempt_->farewell.has_begun()) turn_attempt(now);
   if (attempt_ && attempt_->farewell.has_begun()) turn_farewell(now);
@@ -113,6 +114,15 @@ void DialledTransfer::turn(Instant now) {
     result_ = *stop_why_;
     ended_ = true;
   }
+  look_for_answers();
+}
+
+// `now` is from before the question: the next turn knows how long it took.
+void DialledTransfer::look_for_answers() {
+  const uint64_t answers = plan_.answers ? plan_.answers() : 0;
+  if (std::exchange(answers_seen_, answers) == answers) return;
+  stood_still_ = true;
+  if (attempt_) attempt_->dialler.begin_patience_anew();
 }
 
 // A host has several addresses, and not all of them can be reached from everywhere.
@@ -402,6 +412,7 @@ void DialledTransfer::turn_farewell(Instant now) {
 
 Instant DialledTransfer::next_deadline() const {
   if (ended_) return never;
+  if (stood_still_) return Instant::min();
   if (!attempt_) return begin_at_;
   const Instant role = attempt_->role ? attempt_->role->next_deadline() : listing_deadline();
   const bool leaves = attempt_->farewell.has_begun();

@@ -50,6 +50,8 @@ struct DialPlan {
   // Whether the peer that was reached is the one that is meant. It may ask a person and block for as long. authentication: it is
   // not
   std::function<Result<void>(const trust::ProvedPeer&, const std::string& uri)> judge_peer;
+  // How often a person was asked so far, here or of a connection. The time until the answer is not the peer's.
+  std::function<uint64_t()> answers = {};
   std::optional<trust::Ticket> ticket;
   std::function<void(uint64_t bytes_per_s, Instant now)> set_rate = {};  // another cap holds from now on
   std::string name = {};  // in front of what is told of lost sessions; empty: the transfer needs no name
@@ -100,6 +102,7 @@ class DialledTransfer {
   void watch_progress(Instant now);
   void look_at_lanes(Instant now);
   void turn_farewell(Instant now);
+  void look_for_answers();
   [[nodiscard]] Error late() const;
   [[nodiscard]] Instant give_up_at() const;
   [[nodiscard]] Instant listing_deadline() const;
@@ -114,6 +117,8 @@ class DialledTransfer {
   Instant begin_at_{};
   Reached reached_most_;
   std::optional<trust::PeerId> peer_;  // as it was proved in the first session: a later one is with the same
+  uint64_t answers_seen_ = 0;
+  bool stood_still_ = false;  // until this turn: a person was asked
   uint32_t attempts_ = 0;
   uint32_t changed_sessions_ = 0;  // that ended because files had changed
   uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses, and their signs of life do not count

@@ -16,6 +16,7 @@ struct Security {
   policy::LocalIdentity identity;
   policy::DialledPeerJudge judge;  // of peers that we dial; its peers() are those of the configuration
   policy::Places places;
+  uint64_t answers = 0;  // of persons at the terminal: the loop stood still until each came
 
   [[nodiscard]] const policy::Peers& peers() const { return judge.peers(); }
 };

@@ -35,7 +35,9 @@ Result<void> judge_peer(Security& security, const trust::ProvedPeer& peer, const
   const Result<policy::Verdict> verdict = security.judge.judge(peer, address, expected, person);
   if (!verdict) return tl::unexpected(verdict.error());
   if (verdict->kind == policy::Verdict::Kind::accepted) return {};
-  if (!person_says_yes(verdict->words)) {
+  const bool says_yes = person_says_yes(verdict->words);
+  ++security.answers;
+  if (!says_yes) {
     security.judge.decline(address, peer.id);
     return tl::unexpected(policy::declined(address, peer.id));
   }
@@ -85,6 +87,7 @@ void secure_plan(DialPlan& plan, Security& security, const Place& place) {
   plan.judge_peer = [&security, expected](const trust::ProvedPeer& peer, const std::string& address) {
     return judge_peer(security, peer, address, expected);
   };
+  plan.answers = [&security] { return security.answers; };
 }
 
 }  // namespace ccixfer::program

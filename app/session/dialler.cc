@@ -288,6 +288,7 @@ void Dialler::expect_lanes(uint16_t lanes) {
 }
 
 void Dialler::set_patience(Duration patience) { impl_->patience = patience; }
+void Dialler::begin_patience_anew() { impl_->laneless_since = never; }
 void Dialler::set_reached() { impl_->reached = true; }
 
 void Dialler::set_now(Instant now) { impl_->now = now; }

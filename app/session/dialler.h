@@ -35,8 +35,9 @@ class Dialler {
   // others are dialled ahead meanwhile, where the transport can. Those that are not used in time are closed.
   void expect_lanes(uint16_t lanes);
   void set_patience(Duration patience);
-  void set_reached();         // an earlier session of the same transfer had a lane
-  void set_now(Instant now);  // from the Hub, as Link's
+  void begin_patience_anew();  // in the next turn: the time until then was not the acceptor's
+  void set_reached();          // an earlier session of the same transfer had a lane
+  void set_now(Instant now);   // from the Hub, as Link's
   void turn(Instant now);
   [[nodiscard]] bool handle_connect(cci::Event& event);  // true: the event was ours
   void set_id(uint32_t id);                              // from the Hub, before the first turn: tells diallers' events apart

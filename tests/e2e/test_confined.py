@@ -199,7 +199,7 @@ def test_pull_to_standard_output__leaves_nothing_in_the_temporary_directory():
             check(not list(temporary.iterdir()), f"{name} left {list(temporary.iterdir())}")
 
 
-def answered_at_a_terminal(environment, arguments, question, answer):
+def answered_at_a_terminal(environment, arguments, question, answer, after_s=0):
     """Runs ccixfer with a terminal that it is controlled by, and gives its exit code and all that it said."""
     child, terminal = pty.fork()
     if child == 0:
@@ -212,6 +212,7 @@ def answered_at_a_terminal(environment, arguments, question, answer):
             break
         text += piece
         if question in text and answer:
+            time.sleep(after_s)   # a person takes their time
             os.write(terminal, answer)
             answer = b""
     if answer:   # it waits for something else, and would do so for ever
@@ -232,7 +233,8 @@ def test_new_peer__a_person_says_yes_to_a_confined_sender__it_is_remembered():
         check(code == 41 and line not in known.read_text(), f"{code}: {text}")
         code, text = answered_at_a_terminal(pair.alice.env, ["send", source, pair.uri + "/x/no"], b"(yes/no)", b"\x03")   # Ctrl-C is no yes either
         check(code == 41 and line not in known.read_text(), f"{code}: {text}")
-        code, text = answered_at_a_terminal(pair.alice.env, ["send", source, pair.uri + "/x/f"], b"(yes/no)", b"yes\n")
+        code, text = answered_at_a_terminal(pair.alice.env, ["send", "--timeout", 3, source, pair.uri + "/x/f"], b"(yes/no)", b"yes\n",
+                                            after_s=5)   # which is no silence of the peer
         check(code == 0 and sha256(pair.root / "x" / "f") == sha256(source), f"{code}: {text}")
         check(line in known.read_text().splitlines(), f"{known.read_text()!r}: {text}")
         check(known.stat().st_mode & 0o777 == 0o600, oct(known.stat().st_mode))

@@ -1,0 +1,41 @@
+// A dialled transfer whose person at the terminal was asked about the peer.
+#include <catch2/catch.hpp>
+
+#include "tests/unit/main/dialled_rig.h"
+
+namespace ccixfer::program::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The loop stood still until the answer came.
+TEST_CASE("dialled__a_person_was_asked__the_time_until_the_answer_is_not_the_peers") {
+  uint64_t answers = 0;
+  const auto jump = [](DialledRig& rig, Duration by) {
+    rig.turn();  // in which the person is asked
+    rig.now += by;
+    rig.turn();
+  };
+  {
+    DialledRig rig([&](DialPlan& plan) { plan.answers = [&answers] { return answers; }; });
+    rig.net.dial_status = [](std::string_view) { return Status::unreachable; };
+    rig.run_to(rig.began + 15s);
+    ++answers;
+    jump(rig, 100s);
+    CHECK(rig.transfer->next_deadline() > rig.now);
+    rig.run_to(rig.began + 134s);
+    CHECK_FALSE(rig.transfer->ended());
+    REQUIRE(rig.run_to_the_end());
+    CHECK(rig.passed() < 137s);
+  }
+  DialledRig rig([&](DialPlan& plan) { plan.answers = [&answers] { return answers; }; });
+  REQUIRE(rig.run_until_moving());
+  rig.run_to(rig.began + 15s);
+  ++answers;
+  jump(rig, 100s);
+  CHECK(rig.transfer->stalled(rig.now) < 1s);
+  CHECK_FALSE(rig.transfer->ended());
+}
+
+}  // namespace
+}  // namespace ccixfer::program::test
