@@ -29,14 +29,18 @@ short Client::waits_for() const {
 bool Client::turn(Clock::time_point now, short ready) {
   // Of one that waits for our answer nothing is read, so that its end shows only so.
   if (wants_ == Next::status && out_.empty() && (ready & (POLLHUP | POLLERR)) != 0) return false;
-  // An answer that was sent whole may have another request behind it.
-  while (give(now)) {
+  // An answer that was sent whole may have another request behind it. Only so many: one that asks as fast as it is answered would
+  // have the thread for ever.
+  for (int answers = 0; answers < answers_a_turn; ++answers) {
+    if (!give(now)) return false;
     if (!out_.empty()) return true;
     if (!take(now)) return false;
     if (out_.empty()) return true;
   }
-  return false;
+  return give(now);
 }
+
+bool Client::has_more() const { return out_.empty() && wants_ == Next::more && http_.has_waiting(); }
 
 void Client::give_up() {
   if (tls_ && !shook_hands_ && site_->refused != nullptr) site_->refused->add(Refused::no_tls);

@@ -16,6 +16,7 @@
 namespace ccixfer::metrics {
 
 inline constexpr std::chrono::seconds request_time_max{10};
+inline constexpr int answers_a_turn = 4;  // of what is asked for in one go
 
 class Client {
  public:
@@ -28,6 +29,8 @@ class Client {
   [[nodiscard]] std::optional<Clock::time_point> deadline() const { return until_; }  // nothing: it may stay
   // `ready`: what poll(2) says of the socket. False: it is over.
   [[nodiscard]] bool turn(Clock::time_point now, short ready = 0);
+  // The last turn left requests that came already, of which poll(2) says nothing: another turn is due at once.
+  [[nodiscard]] bool has_more() const;
   // Its time is up, or its place is given to somebody else: counts what it did not come to.
   void give_up();
 

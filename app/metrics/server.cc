@@ -119,6 +119,8 @@ class Server::Run {
       polled_.push_back({client.fd(), client.waits_for(), 0});
       until = std::min(until, client.deadline().value_or(Clock::time_point::max()));
       wanted = wanted || client.listens() || client.wants_status();
+      // What is left of the last turn. Everybody else has a turn in between, and the end is looked for.
+      if (client.has_more() || (client.wants_status() && feed_.fresh(now) != nullptr)) until = now;
     }
     if (wanted) {
       if (const auto due = feed_.want(now)) until = std::min(until, *due);
@@ -136,7 +138,8 @@ class Server::Run {
     for (size_t i = clients_.size(); i-- > 0;) {
       Client& client = clients_[i];
       bool lives = client.deadline().value_or(Clock::time_point::max()) > now;
-      if (const short ready = polled_[i + clients_at].revents; lives && ready != 0) lives = client.turn(now, ready);
+      const short ready = polled_[i + clients_at].revents;
+      if (lives && (ready != 0 || client.has_more())) lives = client.turn(now, ready);
       if (lives && client.wants_events()) lives = admit(client, now);
       if (!lives && client.deadline() && *client.deadline() <= now) client.give_up();
       if (!lives) end(i);
@@ -168,7 +171,7 @@ class Server::Run {
         client.tell(event, now);
         lives = client.turn(now);
       }
-      while (lives && client.wants_status()) {
+      if (lives && client.wants_status()) {
         client.answer(*json);
         lives = client.turn(now);
       }

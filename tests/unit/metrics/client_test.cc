@@ -165,6 +165,26 @@ TEST_CASE("metrics_client__one_that_asks_on_and_does_not_read__is_owed_one_answe
   }
 }
 
+TEST_CASE("metrics_client__one_that_asks_for_much_at_once__has_few_answers_a_turn") {
+  Pair pair;
+  constexpr int asked = 3 * answers_a_turn;
+  std::string requests;
+  for (int i = 0; i < asked; ++i) requests += "GET /metrics HTTP/1.1\r\n\r\n";
+  pair.say(requests);
+  std::string heard;
+  const auto answers = [&] {
+    heard += pair.hear();
+    int found = 0;
+    for (size_t at = 0; (at = heard.find("all is well\n", at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  for (int turns = 1; turns <= 3; ++turns) {
+    REQUIRE(pair.client->turn(pair.now));
+    CHECK(answers() == turns * answers_a_turn);
+    CHECK(pair.client->has_more() == (turns < 3));
+  }
+}
+
 TEST_CASE("metrics_client__behind_a_guard__is_answered_over_tls_when_it_says_the_token") {
   GuardedPair pair;
   pair.shake_hands();

@@ -9,8 +9,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/trust/facility.h"
@@ -170,6 +172,63 @@ std::string hear_until(const host::Descriptor& fd, const std::string& end) {
   return all;
 }
 
+// Asks on and on, as fast as it is answered, until it is hung up on or ends.
+class Flood {
+ public:
+  Flood(const std::string& place, const std::string& path)
+      : fd_(dial(place)), asks_([this, path] { ask(path); }), hears_([this] { hear(); }) {}
+  ~Flood() {
+    ::shutdown(fd_.get(), SHUT_RDWR);
+    asks_.join();
+    hears_.join();
+  }
+  void until_answered() const { answered_.wait(false); }
+
+ private:
+  void ask(const std::string& path) const {
+    std::string many;
+    for (int i = 0; i < 2'000; ++i) many += "GET " + path + " HTTP/1.1\r\n\r\n";
+    while (::send(fd_.get(), many.data(), many.size(), MSG_NOSIGNAL) > 0) {
+    }
+  }
+  void hear() {
+    std::vector<char> bytes(1u << 20);
+    for (int reads = 0; ::recv(fd_.get(), bytes.data(), bytes.size(), 0) > 0; ++reads) {
+      if (reads < 20) continue;  // it was not just what the kernel had room for
+      answered_ = true;
+      answered_.notify_all();
+    }
+    answered_ = true;
+    answered_.notify_all();
+  }
+
+  const host::Descriptor fd_;
+  std::atomic<bool> answered_ = false;
+  std::thread asks_, hears_;
+};
+
+// Answers whenever it is asked, as the protocol thread does.
+class Publisher {
+ public:
+  explicit Publisher(Board& board) : board_(board), thread_([this] { publish(); }) {}
+  ~Publisher() {
+    ends_ = true;
+    thread_.join();
+  }
+
+ private:
+  void publish() {
+    pollfd asked{board_.asked_handle(), POLLIN, 0};
+    while (!ends_) {
+      static_cast<void>(::poll(&asked, 1, 100));
+      if (board_.is_asked()) board_.publish([] { return std::string("{}"); });
+    }
+  }
+  Board& board_;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
 const std::string ask_status = "GET /status.json HTTP/1.1\r\nConnection: close\r\n\r\n";
 const std::string ask_events = "GET /events HTTP/1.1\r\n\r\n";
 
@@ -270,6 +329,20 @@ TEST_CASE("metrics_server__a_loop_that_says_nothing__keeps_nobody_from_the_metri
   CHECK(hear_all(other).ends_with("all is well\n"));
   served.server.reset();
   CHECK(hear_all(waits).empty());
+}
+
+TEST_CASE("metrics_server__one_asks_without_a_pause__others_are_answered_and_it_ends") {
+  Served served = serving_status();
+  const Publisher publisher(*served.board);
+  const Flood flood(served.server->place(), GENERATE("/metrics", "/status.json"));
+  flood.until_answered();
+  const host::Descriptor other = dial(served.server->place());
+  const timeval patience{60, 0};
+  REQUIRE(::setsockopt(other.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0);
+  say(other, request);
+  const bool answered = hear_all(other).ends_with("all is well\n");
+  REQUIRE(answered);
+  served.server.reset();
 }
 
 TEST_CASE("metrics_server__places_that_are_none__are_refused_by_name") {
