@@ -210,9 +210,6 @@ def a_job_runs(root):
     checked = root.try_run("ccixfer", "job", "--check", "nightly", user="ccixfer")
     check(checked.returncode == 0 and checked.stdout == "nightly: fine\n", f"{checked}")
     check(root.run("ccixfer", "id", user="ccixfer").startswith("cx1-"), "the account does not find its key")
-    # The unit's own state directory is systemd's to make; this one stands in for it.
-    state = root.at("/run/double/ccixfer-job@nightly.service.state")
-    state.symlink_to("/var/lib/ccixfer")
     root.run("systemctl", "start", "ccixfer-job@nightly.service")
     listed = root.run("ccixfer", "status", "--history", user="ccixfer")
     check(listed.count("\n") == 1 and ": nightly to " in listed and ": ok: " in listed, listed)
@@ -228,11 +225,13 @@ def upgraded_while_it_routes(root, deb):
     root.at("/run/systemd/system").mkdir(parents=True)
     configure_services(root)
     for unit in ("ccixfer-route.service", "ccixfer-recv@bob.service"):
-        root.at(f"/run/double/{unit}.state").mkdir(parents=True)
-        shutil.chown(root.at(f"/run/double/{unit}.state"), *2 * [int(root.account("bob" if "bob" in unit else "ccixfer")[2])])
         done = subprocess.run(root.command("systemctl", "start", unit), env=NOT_INTERACTIVE, stdin=subprocess.DEVNULL, check=False,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         check(done.returncode == 0, f"{unit} does not start: {root.at(f'/run/double/{unit}.log').read_text()}")
+    # Each account has a place for its tickets, and neither that of the other one.
+    for path, owner, other in (("/var/lib/ccixfer-accounts/bob", "bob", "ccixfer"), ("/var/lib/ccixfer", "ccixfer", "bob")):
+        check(root.try_run("ls", path, user=owner).returncode == 0, f"{owner} cannot read {path}")
+        check(root.try_run("ls", path, user=other).returncode != 0, f"{other} can read {path}")
     pids = {unit: root.at(f"/run/double/{unit}.pid").read_text() for unit in ("ccixfer-route.service", "ccixfer-recv@bob.service")}
     a_job_runs(root)
     big_file(root.at("/root/big"))
