@@ -1,8 +1,10 @@
 """What the units of systemd say, read as systemd reads them. Whether they start is in test_confined and the package's test."""
 import pathlib
 import re
+import subprocess
 
-from lab import REPO, check
+from lab import BINARY, REPO, Lab, check
+from test_manual import blocks
 
 ACCOUNT = "ACCOUNT"
 
@@ -11,20 +13,45 @@ def services():
     return {unit.name: unit.read_text() for unit in sorted((REPO / "conf/systemd").glob("*.service"))}
 
 
-def values(text, key):
-    return re.findall(rf"^{key}=(.+)$", text, re.M)
+def in_force(text, key):
+    """Of a key that may stand several times, the values that an empty one has not taken back."""
+    found = re.findall(rf"^{key}=(.*)$", text, re.M)
+    return found[len(found) - found[::-1].index(""):] if "" in found else found
 
 
-def directories():
+def directories(units):
     """(key, path, the account that it is given to, the unit)"""
-    return [(key, pathlib.PurePath(path.replace("%i", ACCOUNT)), values(text, "User")[-1].replace("%i", ACCOUNT), name)
-            for name, text in services().items() for key in ("StateDirectory", "LogsDirectory") for path in values(text, key)]
+    return [(key, pathlib.PurePath(path.replace("%i", ACCOUNT)), in_force(text, "User")[-1].replace("%i", ACCOUNT), name)
+            for name, text in units.items() for key in ("StateDirectory", "LogsDirectory") for path in in_force(text, key)]
 
 
-def test_units__what_an_account_calls_its_own__lies_not_below_that_of_another():
-    # systemd gives a directory, and all that is in it, to the account of the unit, and shuts others out.
-    found = directories()
-    check(any(account == ACCOUNT for _, _, account, _ in found), f"no unit of an account has a directory: {found}")
+def check_apart(found):
+    """systemd gives a directory, and all that is in it, to the account of the unit, and shuts others out."""
     for key, path, account, name in found:
         others = [other for other in found if other[0] == key and other[2] != account and other[1] in (path, *path.parents)]
         check(not others, f"{name}: {key}={path} is, or lies below, what is another account's: {others}")
+
+
+def test_units__what_an_account_calls_its_own__lies_not_below_that_of_another():
+    found = directories(services())
+    check(any(account == ACCOUNT for _, _, account, _ in found), f"no unit of an account has a directory: {found}")
+    check_apart(found)
+
+
+def test_units__a_job_of_another_account__takes_nothing_of_the_units_account():
+    edited = next(block for block in blocks("ccixfer-job.1") if "User=" in block)
+    units = services()
+    job = units["ccixfer-job@.service"] + edited
+    units["ccixfer-job@alice.service"] = job
+    found = directories(units)
+    check(sum(account == "alice" for _, _, account, _ in found) == 2, f"it has no directories: {found}")
+    check_apart(found)
+    check(in_force(job, "Environment") == [], "its key would be that of the account ccixfer")
+    with Lab("edited") as lab:
+        (lab.directory / "job@.service.d").mkdir()
+        (lab.directory / "job@.service.d/override.conf").write_text(edited)
+        unit = lab.directory / "job@.service"
+        unit.write_text(services()["ccixfer-job@.service"].replace("/usr/bin/ccixfer", str(BINARY)))
+        judged = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
+        about = [line for line in judged.stderr.splitlines() if "job@" in line]
+        check(not about, f"{judged.stderr}")
