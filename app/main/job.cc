@@ -17,6 +17,7 @@
 #include "app/job/history.h"
 #include "app/main/ended_transfer.h"
 #include "app/main/session_trust.h"
+#include "app/main/turn_loop.h"
 #include "app/main/wall_clock.h"
 #include "app/trust/places.h"
 #include "app/trust/private_file.h"
@@ -174,7 +175,7 @@ std::optional<Told> read_told(int fd) {
 sigset_t supervised_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD}) sigaddset(&set, signal);
   return set;
 }
 
@@ -242,6 +243,7 @@ void JobTeller::tell(const Error& error, const report::Counts& counts) {
 }
 
 Result<JobPart> begin_job(const PreparedJob& job) {
+  let_writes_fail();  // a warning that nobody reads would end both processes
   if (job.file.lock.empty()) {
     if (auto made = policy::make_directory_of(job.lock_file); !made) return tl::unexpected(made.error());
   }
@@ -272,6 +274,7 @@ Result<JobPart> begin_job(const PreparedJob& job) {
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would note how it ended, and a service would begin another one beside it
     if (::getppid() != parent) std::raise(SIGTERM);
+    sigaddset(&before, SIGUSR1);  // which may come before the loop of the transfer takes it
     sigprocmask(SIG_SETMASK, &before, nullptr);
     return JobPart{std::nullopt, std::make_unique<JobTeller>(std::move(told_there), std::move(*lock))};
   }

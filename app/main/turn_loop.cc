@@ -32,12 +32,16 @@ void raise_open_files() {
 
 }  // namespace
 
-TurnLoop::TurnLoop() {
-  raise_open_files();
+void let_writes_fail() {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
-  sigaction(SIGXFSZ, &ignore, nullptr);  // a write beyond RLIMIT_FSIZE is an error of that write
+  sigaction(SIGXFSZ, &ignore, nullptr);  // beyond RLIMIT_FSIZE
+}
+
+TurnLoop::TurnLoop() {
+  raise_open_files();
+  let_writes_fail();
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, number);

@@ -20,6 +20,9 @@ namespace ccixfer::program {
 
 inline constexpr int passed_on_mark = 0x63636a6f;  // sigqueue(3)'s value of a signal that a job's parent passes on
 
+// From now on a write that nobody can take is an error of that write, and ends no process.
+void let_writes_fail();
+
 class LoopHandler {
  public:
   virtual ~LoopHandler() = default;

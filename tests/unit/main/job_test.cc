@@ -1,0 +1,120 @@
+#include "app/main/job.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <functional>
+#include <string>
+
+#include "app/job/history.h"
+#include "tests/unit/recv/faulty_files.h"
+
+namespace ccixfer::program {
+namespace {
+
+using recv::test::TemporaryDirectory;
+
+// A job whose two processes are below this one. `prepare` is done in the first of them, and `transfer` in place of one.
+class RunningJob {
+ public:
+  using Transfer = std::function<int(const RunningJob&, JobTeller&)>;
+  explicit RunningJob(
+      const TemporaryDirectory& directory, const Transfer& transfer, const std::function<void()>& prepare = [] {})
+      : history_(directory.path("jobs.sqlite")) {
+    REQUIRE(::pipe2(words_.data(), O_CLOEXEC) == 0);
+    PreparedJob job{{}, SendCommand{}, directory.path("nightly.lock"), history_};
+    job.file.name = "nightly";
+    job.file.lock = job.lock_file;
+    job.file.destination = "tcp://archive.example:7100/runs/";
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      prepare();
+      auto part = begin_job(job);
+      ::_exit(!part ? 99 : part->exit ? *part->exit : transfer(*this, *part->teller));
+    }
+    ::close(words_[1]);
+  }
+  ~RunningJob() { ::close(words_[0]); }
+  RunningJob(const RunningJob&) = delete;
+  RunningJob& operator=(const RunningJob&) = delete;
+
+  // Of the transfer: what the test waits for.
+  void say(char word) const { static_cast<void>(!::write(words_[1], &word, 1)); }
+  [[nodiscard]] char hear() const {
+    char word = 0;
+    return ::read(words_[0], &word, 1) == 1 ? word : '-';
+  }
+  void send(int signal) const { REQUIRE(::kill(pid_, signal) == 0); }
+  [[nodiscard]] int wait_status() const {
+    int status = 0;
+    REQUIRE(::waitpid(pid_, &status, 0) == pid_);
+    return status;
+  }
+  [[nodiscard]] report::JobRun noted() const {
+    auto history = job::History::open_to_read(history_);
+    REQUIRE(history);
+    auto runs = history->newest(2);
+    REQUIRE((runs && runs->size() == 1));
+    return runs->front();
+  }
+
+ private:
+  const std::string history_;
+  std::array<int, 2> words_{-1, -1};
+  pid_t pid_ = -1;
+};
+
+void have_no_reader_of_errors() {
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe(ends.data()) != 0 || ::dup2(ends[1], STDERR_FILENO) < 0) ::_exit(98);
+  ::close(ends[0]);
+}
+
+void may_write_64_bytes() {
+  const rlimit limit{64, 64};
+  if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(98);
+}
+
+}  // namespace
+
+TEST_CASE("job__asked_for_its_counters__asks_its_transfer_and_goes_on") {
+  const TemporaryDirectory directory;
+  const RunningJob job(directory, [](const RunningJob& self, JobTeller& teller) {
+    sigset_t asked;
+    sigemptyset(&asked);
+    sigaddset(&asked, SIGUSR1);
+    self.say('b');
+    int signal = 0;
+    if (sigwait(&asked, &signal) != 0) return 97;
+    self.say('c');
+    teller.tell({ErrorKind::ok, ""}, {});
+    return 0;
+  });
+  REQUIRE(job.hear() == 'b');
+  job.send(SIGUSR1);
+  CHECK(job.hear() == 'c');
+  CHECK(job.wait_status() == 0);
+  CHECK(job.noted().status == "ok");
+}
+
+TEST_CASE("job__a_warning_that_nobody_reads__costs_no_transfer") {
+  const TemporaryDirectory directory;
+  directory.write("jobs.sqlite", std::string(8192, 'x'));  // no history: a warning
+  const RunningJob job(
+      directory, [](const RunningJob&, JobTeller&) { return 0; }, have_no_reader_of_errors);
+  CHECK(job.wait_status() == 0);
+}
+
+TEST_CASE("job__a_history_beyond_the_limit_of_files__costs_no_transfer") {
+  const TemporaryDirectory directory;
+  const RunningJob job(
+      directory, [](const RunningJob&, JobTeller&) { return 0; }, may_write_64_bytes);
+  CHECK(job.wait_status() == 0);
+}
+
+}  // namespace ccixfer::program
