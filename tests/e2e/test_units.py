@@ -55,3 +55,14 @@ def test_units__a_job_of_another_account__takes_nothing_of_the_units_account():
         judged = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, check=False)
         about = [line for line in judged.stderr.splitlines() if "job@" in line]
         check(not about, f"{judged.stderr}")
+
+
+def test_units__a_service_that_never_begins__has_failed_in_the_end():
+    """Its starts follow one another after RestartSec=; systemd counts them in the interval, of ten seconds if nobody says."""
+    restarted = {name: text for name, text in services().items() if in_force(text, "Restart")}
+    check(len(restarted) >= 4, f"{list(restarted)}")
+    for name, text in restarted.items():
+        pause, interval, burst = (int(in_force(text, key)[-1]) for key in ("RestartSec", "StartLimitIntervalSec", "StartLimitBurst"))
+        unit = text.split("[Service]")[0]
+        check("StartLimitBurst=" in unit and "StartLimitIntervalSec=" in unit, f"{name}: these belong to [Unit]")
+        check(2 * 60 < burst * pause < interval / 2, f"{name}: {burst} starts {pause} s apart within {interval} s")
