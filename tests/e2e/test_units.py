@@ -66,3 +66,9 @@ def test_units__a_service_that_never_begins__has_failed_in_the_end():
         unit = text.split("[Service]")[0]
         check("StartLimitBurst=" in unit and "StartLimitIntervalSec=" in unit, f"{name}: these belong to [Unit]")
         check(2 * 60 < burst * pause < interval / 2, f"{name}: {burst} starts {pause} s apart within {interval} s")
+
+
+def test_units__directories_with_names_of_files__are_not_for_everybody():
+    for key, path, _, name in directories(services()):
+        mode = in_force(services()[name], f"{key}Mode")
+        check(mode and int(mode[-1], 8) & 0o007 == 0, f"{name}: {key}={path} with mode {mode}")

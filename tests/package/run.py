@@ -123,7 +123,7 @@ def installed(root, deb):
     for path in ("/usr/share/man/man8/ccixfer-route.8.gz", "/usr/share/bash-completion/completions/ccixfer",
                  "/usr/share/zsh/vendor-completions/_ccixfer", "/usr/share/fish/vendor_completions.d/ccixfer.fish",
                  "/lib/systemd/system/ccixfer-route.service", "/lib/systemd/system/ccixfer-recv@.service",
-                 "/lib/systemd/system/ccixfer-recv.socket", "/usr/share/doc/ccixfer/examples/border-west.toml"):
+                 "/lib/systemd/system/ccixfer-recv.socket", "/etc/logrotate.d/ccixfer", "/usr/share/doc/ccixfer/examples/border-west.toml"):
         check(root.at(path).exists(), f"{path} is not there")
     listed = root.run("dpkg", "-L", "ccixfer").split()
     check(all(path.startswith(("/usr", "/lib", "/etc/ccixfer", "/etc", "/.")) for path in listed), f"files: {listed}")
@@ -214,6 +214,7 @@ def a_job_runs(root):
     listed = root.run("ccixfer", "status", "--history", user="ccixfer")
     check(listed.count("\n") == 1 and ": nightly to " in listed and ": ok: " in listed, listed)
     check(root.at("/var/log/ccixfer/nightly").exists(), "no log")
+    check(root.at("/var/log/ccixfer").stat().st_mode & 0o007 == 0, "others read the names of files in the logs")
     check(sorted(path.name for path in root.at("/srv/ccixfer/bob/nightly").iterdir()) ==
           sorted(path.name for path in root.at("/usr/share/doc/ccixfer/examples").iterdir()), "another tree")
     say("a job by its unit")
