@@ -58,6 +58,8 @@ const char* priority_of(LogLevel level) {
 struct Reporter::Impl {
   ReporterOptions options;
   Instant start{}, now{}, next_progress{};
+  bool listens = false;
+  std::optional<Instant> first_session;  // of one that listens: until then it moved nothing, and only waited
   bool terminal = false, line_shown = false;
   EventOutput events{1};
   int output_error = 0;  // errno: of lines for people on standard output
@@ -134,6 +136,7 @@ Instant Reporter::next_deadline() const { return impl_->events.waiting() ? after
 double Reporter::seconds() const { return std::chrono::duration<double>(impl_->now - impl_->start).count(); }
 
 void Reporter::ready(const std::vector<std::string>& uris) {
+  impl_->listens = true;
   impl_->put_event(ready_event(seconds(), uris));
   for (const std::string& uri : uris) {
     impl_->to_log(LogLevel::info, "ready at " + uri);
@@ -142,6 +145,7 @@ void Reporter::ready(const std::vector<std::string>& uris) {
 }
 
 void Reporter::session(const Session& session) {
+  if (impl_->listens && !impl_->first_session) impl_->first_session = impl_->now;
   impl_->put_event(session_event(seconds(), session));
   std::string path;
   for (const Hop& hop : session.path) path += fmt::format(" > {}", hop.node);
@@ -261,7 +265,7 @@ void Reporter::stats(const Counters& counters) {
 void Reporter::done(Done done, const Counters& counters, bool summary) {
   Impl& impl = *impl_;
   done.counters = counter_list(counters);
-  if (done.seconds == 0) done.seconds = seconds();
+  if (done.seconds == 0) done.seconds = std::chrono::duration<double>(impl.now - impl.first_session.value_or(impl.start)).count();
   done.others = impl.others;
   const std::string line = summary_line(done);
   if (summary) impl.to_log(LogLevel::info, fmt::format("{}: {}", error_row(done.kind).name, line));

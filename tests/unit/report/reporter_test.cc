@@ -89,6 +89,28 @@ TEST_CASE("reporter__for_people__no_events") {
   CHECK(desk.text.take().starts_with("transfer from "));
 }
 
+TEST_CASE("reporter__of_one_that_listens__the_time_begins_with_the_first_session") {
+  const auto done_after = [](bool listens) {
+    ReporterOptions options;
+    options.json = true;
+    Desk desk(options);
+    if (listens) desk.reporter->ready({"tcp://h:1"});
+    for (const int at_s : {5, 7}) {
+      desk.reporter->set_now(after(start, std::chrono::seconds(at_s)));
+      desk.reporter->session({"ab", "tcp://h:1", {}});
+    }
+    desk.reporter->set_now(after(start, std::chrono::seconds(9)));
+    Done done;
+    done.counts.bytes = 800;
+    desk.reporter->done(done, {}, true);
+    return desk.events.take();
+  };
+  const std::string listening = done_after(true), dialling = done_after(false);
+  CHECK(listening.find("\"seconds\":4.0,\"bytes_per_s\":200.0") != std::string::npos);
+  CHECK(listening.find("\"event\":\"done\",\"t\":9.0") != std::string::npos);
+  CHECK(dialling.find("\"seconds\":9.0") != std::string::npos);
+}
+
 TEST_CASE("reporter__quiet__errors_only") {
   Desk desk(quiet());
   desk.reporter->ready({"tcp://h:1"});
