@@ -196,6 +196,11 @@ Result<void> History::note(const JobRun& run) {
 }
 
 Result<void> History::end(int64_t row, const JobRun& run) {
+  if (auto done = in_transaction([&] { return update_or_insert(row, run); }); !done) return tl::unexpected(done.error());
+  return {};
+}
+
+Result<int64_t> History::update_or_insert(int64_t row, const JobRun& run) {
   Query query(
       database_.get(),
       "UPDATE run SET ended = ?, exit = ?, status = ?, reason = ?, files = ?, files_unchanged = ?, files_failed = ?, bytes = ?, "
@@ -203,7 +208,7 @@ Result<void> History::end(int64_t row, const JobRun& run) {
   query.bind(run.ended_s).bind(int64_t{run.exit}).bind(run.status).bind(run.reason).bind(run.files).bind(run.files_unchanged);
   query.bind(run.files_failed).bind(run.bytes).bind(run.bytes_sent).bind(row);
   if (const int code = query.step(); code != SQLITE_DONE) return tl::unexpected(error(code, "write"));
-  return {};
+  return sqlite3_changes(database_.get()) > 0 ? row : insert(run);
 }
 
 Result<void> History::check_kind() const {

@@ -33,6 +33,7 @@ class History {
   [[nodiscard]] Result<int64_t> begin(const report::JobRun& run);
   // A run that did not begin: somebody else has the lock, or the window is closed.
   [[nodiscard]] Result<void> note(const report::JobRun& run);
+  // Of a row that went meanwhile, since so many runs began after it, there is a new one.
   [[nodiscard]] Result<void> end(int64_t row, const report::JobRun& run);
   // Oldest first. `job`: only its runs; "": of all.
   [[nodiscard]] Result<void> list(const std::string& job, const std::function<void(const report::JobRun&)>& each);
@@ -44,6 +45,7 @@ class History {
   [[nodiscard]] Result<void> prepare_to_write();
   [[nodiscard]] Result<int64_t> insert(const report::JobRun& run);
   [[nodiscard]] Result<int64_t> insert_begun(const report::JobRun& run);
+  [[nodiscard]] Result<int64_t> update_or_insert(int64_t row, const report::JobRun& run);
   [[nodiscard]] Result<int64_t> in_transaction(const std::function<Result<int64_t>()>& action);
   [[nodiscard]] Result<void> check_kind() const;
   [[nodiscard]] Error error(int code, const char* doing) const;

@@ -21,6 +21,7 @@
 #include "app/main/wall_clock.h"
 #include "app/trust/places.h"
 #include "app/trust/private_file.h"
+#include "core/base/local_kinds.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -138,6 +139,22 @@ tl::unexpected<Error> not_begun(const PreparedJob& job, const Error& why) {
   return tl::unexpected(why);
 }
 
+// What an exit code says by itself; nullptr: nothing.
+const ErrorRow* row_of_exit(int exit) {
+  for (size_t kind = 0; kind <= static_cast<size_t>(last_kind); ++kind) {
+    const ErrorRow& row = error_row(static_cast<ErrorKind>(kind));
+    if (row.exit_code == exit) return &row;
+  }
+  return nullptr;
+}
+
+// Of a transfer that ended before it told anything: its configuration is wrong, or a second signal ended it at once.
+void fill_untold(report::JobRun& run) {
+  const ErrorRow* row = row_of_exit(run.exit);
+  run.status = row != nullptr ? row->name : "failed";
+  if (run.exit != 0) run.reason = fmt::format("{}: its standard error says more", row != nullptr ? row->words : "it failed");
+}
+
 // What the transfer's process told, and how it ended.
 void fill(report::JobRun& run, int wait_status, const std::optional<Told>& told) {
   run.ended_s = std::max(wall_time_s(), run.began_s);  // the clock may have been set back
@@ -152,7 +169,7 @@ void fill(report::JobRun& run, int wait_status, const std::optional<Told>& told)
   }
   if (WIFEXITED(wait_status)) {
     run.exit = WEXITSTATUS(wait_status);
-    if (!told) run.status = run.exit == 0 ? "ok" : "failed";  // before it had anything to tell; its line is in the journal
+    if (!told) fill_untold(run);
     return;
   }
   const int signal = WTERMSIG(wait_status);

@@ -179,3 +179,25 @@ TEST_CASE("history__no_directory_or_no_file__says_where") {
   CHECK_FALSE(History::open_to_read(place.file()));
   CHECK_FALSE(std::filesystem::exists(place.file()));
 }
+
+TEST_CASE("history__a_run_whose_row_went_meanwhile__is_there_at_its_end") {
+  const Place place;
+  JobRun run = run_of("nightly");
+  auto history = History::open(place.file());
+  REQUIRE(history);
+  const auto row = history->begin(run);
+  REQUIRE(row);
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(place.file().c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw, "DELETE FROM run", nullptr, nullptr, nullptr) == SQLITE_OK);  // as when many runs began
+  sqlite3_close(raw);
+  run.ended_s = 2000;
+  run.status = "ok";
+  run.files = 3;
+  REQUIRE(history->end(*row, run));
+  const auto runs = all(place.file());
+  REQUIRE(runs.size() == 1);
+  CHECK(runs.front().job == "nightly");
+  CHECK(runs.front().status == "ok");
+  CHECK(runs.front().files == 3);
+}

@@ -117,4 +117,20 @@ TEST_CASE("job__a_history_beyond_the_limit_of_files__costs_no_transfer") {
   CHECK(job.wait_status() == 0);
 }
 
+TEST_CASE("job__a_transfer_that_ends_without_a_word__is_noted_by_its_exit_code") {
+  for (const ErrorKind kind : {ErrorKind::interrupted, ErrorKind::usage}) {
+    const TemporaryDirectory directory;
+    const RunningJob job(directory, [kind](const RunningJob&, JobTeller&) { return exit_code(kind); });
+    CHECK(WEXITSTATUS(job.wait_status()) == exit_code(kind));
+    const report::JobRun run = job.noted();
+    CHECK(run.status == error_row(kind).name);
+    CHECK(run.exit == exit_code(kind));
+    CHECK(run.reason == std::string(error_row(kind).words) + ": its standard error says more");
+  }
+  const TemporaryDirectory directory;
+  const RunningJob job(directory, [](const RunningJob&, JobTeller&) { return 99; });  // no code of ours
+  CHECK(WEXITSTATUS(job.wait_status()) == 99);
+  CHECK(job.noted().status == "failed");
+}
+
 }  // namespace ccixfer::program
