@@ -7,12 +7,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "app/main/commands.h"
 #include "app/main/ended_transfer.h"
 #include "app/main/job.h"
+#include "app/main/json_place.h"
 #include "app/main/metrics_guard.h"
 #include "app/main/on_complete.h"
 #include "app/main/session_trust.h"
@@ -40,22 +40,17 @@ void open_standard_descriptors() {
 
 bool in_journal() { return policy::is_journal(std::getenv("JOURNAL_STREAM"), STDERR_FILENO); }
 
-int say_and_leave(const Error& error, bool json) {
+// `json_fd`: as of json_fd_of(); -1: no event.
+int say_and_leave(const Error& error, int json_fd) {
   std::fputs(((in_journal() ? "<3>" : "") + report::error_line(error) + "\n").c_str(), stderr);  // sd-daemon(3)
-  if (json) {
+  if (json_fd >= 0) {
     report::Done done;
     done.kind = error.kind;
-    std::fputs((report::done_event(0, done) + "\n").c_str(), stdout);
-    std::fflush(stdout);
+    std::FILE* const to = json_fd == STDERR_FILENO ? stderr : stdout;
+    std::fputs((report::done_event(0, done) + "\n").c_str(), to);
+    std::fflush(to);
   }
   return exit_code(error.kind);
-}
-
-bool asks_for_json(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--json") == 0) return true;
-  }
-  return false;
 }
 
 const CommonOptions& common_of(const Command& command) {
@@ -156,15 +151,15 @@ bool lists_files(const TransferOptions& transfer) { return transfer.dry_run && !
 int run_program(int argc, char** argv) {
   const auto sockets = host::take_passed_sockets();
   Result<Command> command = parse_command_line(argc, argv);
-  if (!command) return say_and_leave(command.error(), asks_for_json(argc, argv));
-  if (!sockets) return say_and_leave(sockets.error(), asks_for_json(argc, argv));
+  if (!command) return say_and_leave(command.error(), json_fd_of(argc, argv));
+  if (!sockets) return say_and_leave(sockets.error(), json_fd_of(argc, argv));
   if (const auto* help = std::get_if<HelpCommand>(&*command)) {
     std::fputs(help->text.c_str(), stdout);
     return 0;
   }
   std::unique_ptr<JobTeller> teller;
   if (const auto* wanted = std::get_if<JobCommand>(&*command); wanted != nullptr && !wanted->check) {
-    const bool json = wanted->common.json;
+    const int json = wanted->common.json ? STDOUT_FILENO : -1;
     auto job = prepare_job(*wanted, wanted->names.front());
     if (!job) return say_and_leave(job.error(), json);
     auto part = begin_job(*job);
@@ -174,11 +169,13 @@ int run_program(int argc, char** argv) {
     command = std::move(job->command);
   }
   const CommonOptions& common = common_of(*command);
+  const int json_fd = common.json ? json_fd_of(*command) : -1;
   const auto listener = listener_of(*sockets, *command);
-  if (!listener) return say_and_leave(listener.error(), common.json);
+  if (!listener) return say_and_leave(listener.error(), json_fd);
   TurnLoop loop;
   report::ReporterOptions options;
   options.json = common.json;
+  options.json_fd = json_fd_of(*command);
   options.quiet = common.quiet;
   options.verbose = common.verbose;
   options.progress = common.progress;
@@ -187,12 +184,9 @@ int run_program(int argc, char** argv) {
   options.journal = in_journal();
   if (const auto* send = std::get_if<SendCommand>(&*command)) options.list = lists_files(send->transfer);
   options.list = options.list || std::holds_alternative<VerifyCommand>(*command);
-  if (const auto* receive = std::get_if<ReceiveCommand>(&*command)) {
-    options.list = lists_files(receive->transfer);
-    if (receive->directory == "-") options.json_fd = 2;  // standard output carries the data
-  }
+  if (const auto* receive = std::get_if<ReceiveCommand>(&*command)) options.list = lists_files(receive->transfer);
   auto reporter = report::Reporter::create(options, loop.now());
-  if (!reporter) return say_and_leave(reporter.error(), common.json);
+  if (!reporter) return say_and_leave(reporter.error(), json_fd);
   // Before any program is started, and before the process is confined.
   if (auto manager = host::ServiceManager::of_environment()) {
     loop.take_service_manager(std::move(*manager));
@@ -202,12 +196,12 @@ int run_program(int argc, char** argv) {
   std::unique_ptr<OnComplete> on_complete;
   if (const TransferOptions* transfer = transfer_of(*command); transfer != nullptr && !transfer->on_complete.empty()) {
     auto started = OnComplete::start(transfer->on_complete, **reporter);
-    if (!started) return say_and_leave(started.error(), common.json);
+    if (!started) return say_and_leave(started.error(), json_fd);
     on_complete = std::move(*started);
     loop.watch(on_complete->os_handle());
   }
   const auto config = config_of_process(common.config_file);
-  if (!config) return say_and_leave(config.error(), common.json);
+  if (!config) return say_and_leave(config.error(), json_fd);
   for (const std::string& warning : config->warnings) (*reporter)->warn(warning);
 
   Counters counters;
@@ -220,7 +214,7 @@ int run_program(int argc, char** argv) {
   const char* const role = role_of(*command);
   if (role != nullptr && !config->metrics.listen.empty()) {
     auto made = metrics::Board::create();
-    if (!made) return say_and_leave(made.error(), common.json);
+    if (!made) return say_and_leave(made.error(), json_fd);
     board = std::move(*made);
     const bool has_sessions = !std::holds_alternative<RouteCommand>(*command);
     if (!has_sessions) traffic = std::make_shared<routing::Traffic>();
@@ -230,13 +224,13 @@ int run_program(int argc, char** argv) {
     if (has_sessions) subject.disk = &disk_times;
     if (traffic) subject.traffic = [traffic] { return traffic_of(*traffic); };
     auto guard = guard_of(config->metrics);
-    if (!guard) return say_and_leave(guard.error(), common.json);
+    if (!guard) return say_and_leave(guard.error(), json_fd);
     auto listening = metrics::Server::listen(
         config->metrics.listen, {.metrics = [subject](metrics::Format format) { return metrics_page(subject, format); },
                                  .board = board.get(),
                                  .guard = std::move(*guard),
                                  .refused = &refusals});
-    if (!listening) return say_and_leave(listening.error(), common.json);
+    if (!listening) return say_and_leave(listening.error(), json_fd);
     metrics = std::move(*listening);
     (*reporter)->info(fmt::format("metrics and status page at {}{}", web_scheme(*metrics), metrics->place()));
   }
