@@ -15,6 +15,7 @@
 #include "app/main/rate_clock.h"
 #include "app/main/session_trust.h"
 #include "app/main/status_teller.h"
+#include "app/main/stop_clock.h"
 #include "app/main/uri_file.h"
 #include "app/recv/history.h"
 #include "app/recv/opened_root.h"
@@ -86,7 +87,7 @@ struct TransferLoop::Impl {
 
   const Process process;
   RateClock rate;
-  Instant stop_at = never;
+  std::optional<StopClock> stop;
   std::string stop_text;  // as it was given
   host::PosixFileSystem files{process.disk_times};
   host::SystemEntropy entropy;
@@ -119,12 +120,11 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
   const auto device = chosen_device(process.config, common.device, transport);
   if (!device) return tl::unexpected(device.error());
   if (transfer.rate.changes() || transfer.stop_at) keep_time_zone();
-  Instant stop_at = never;
+  std::optional<StopClock> stop;
   if (transfer.stop_at) {
-    const WallTime now = wall_time_now();
-    const auto time = time_of(*transfer.stop_at, now);
+    const auto time = time_of(*transfer.stop_at, wall_time_now());
     if (!time) return tl::unexpected(time.error());
-    stop_at = after(process.loop.now(), *time - now);
+    stop.emplace(*time);
   }
   std::unique_ptr<TransferLoop> loop(new TransferLoop(process));
   static host::SystemEntropy entropy;  // stateless; outlives every transport
@@ -144,7 +144,7 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
                                               "LimitMEMLOCK= of a service), or give less --memory",
                                               device->name, loop->impl_->pool.memory().size()));
   }
-  loop->impl_->stop_at = stop_at;
+  loop->impl_->stop = std::move(stop);
   if (transfer.stop_at) loop->impl_->stop_text = transfer.stop_at->text;
   return loop;
 }
@@ -310,7 +310,7 @@ class TransferLoop::DialHandler final : public LoopHandler {
 
   bool turn(Instant now) override {
     if (impl_.rate.turn(now) && set_rate_) set_rate_(impl_.rate.rate_bytes_per_s(), now);
-    if (now >= impl_.stop_at && !impl_.stopped) stop_in_time();
+    if (!impl_.stopped && impl_.stop && impl_.stop->is_reached(now)) stop_in_time();
     impl_.turn(now, transfer_);
     const bool is_over = transfer_.ended() || transfer_.may_be_left();
     if (second_ && is_over) second_->end(now);
@@ -328,7 +328,7 @@ class TransferLoop::DialHandler final : public LoopHandler {
   }
   Instant next_deadline() const override {
     const Instant speak = transfer_.moving() ? impl_.process.reporter.progress_due() : never;
-    const Instant stop = impl_.stopped ? never : impl_.stop_at;
+    const Instant stop = impl_.stopped || !impl_.stop ? never : impl_.stop->next_deadline();
     const Instant second = second_ ? second_->next_deadline() : never;
     return std::min({impl_.next_deadline(), transfer_.next_deadline(), speak, stop, second});
   }
