@@ -4,9 +4,9 @@
 #include <sys/wait.h>
 
 #include <chrono>
+#include <utility>
 
 namespace ccixfer::program {
-
 Result<std::unique_ptr<OnComplete>> OnComplete::start(const std::string& command, report::Reporter& reporter) {
   auto helper = host::CommandHelper::start(command);
   if (!helper) return tl::unexpected(helper.error());
@@ -29,19 +29,19 @@ void OnComplete::tell(int status) {
 
 void OnComplete::turn() {
   for (const int status : helper_->ended()) tell(status);
+  if (helper_->has_gone() && !std::exchange(told_gone_, true))
+    reporter_.warn("--on-complete: the helper that runs the command has gone: nobody is told of what ends");
 }
 
 void OnComplete::finish() {
   const auto until = std::chrono::steady_clock::now() + on_complete_patience;
   for (turn(); helper_->running() > 0 && !helper_->has_gone(); turn()) {
     const auto left = until - std::chrono::steady_clock::now();
-    if (left <= Duration(0)) break;
+    if (left <= Duration(0))
+      return reporter_.warn(
+          fmt::format("--on-complete: {} command(s) have not ended: they go on without this process", helper_->running()));
     helper_->wait(std::chrono::duration_cast<Duration>(left));
   }
-  if (helper_->running() == 0) return;
-  reporter_.warn(helper_->has_gone() ? "--on-complete: the helper that runs the command has gone"
-                                     : fmt::format("--on-complete: {} command(s) have not ended: they go on without this process",
-                                                   helper_->running()));
 }
 
 }  // namespace ccixfer::program

@@ -18,15 +18,16 @@ class OnComplete {
   [[nodiscard]] static Result<std::unique_ptr<OnComplete>> start(const std::string& command, report::Reporter& reporter);
 
   void run(const std::string& result);  // a JSON object, without a line feed
-  void turn();                          // tells what has ended
+  void turn();                          // tells what has ended, once a turn: what is readable is taken here
   void finish();                        // waits for what still runs, on_complete_patience at most
-  [[nodiscard]] int os_handle() const { return helper_->os_handle(); }
+  [[nodiscard]] int os_handle() const { return helper_->os_handle(); }  // -1: the helper has gone
 
  private:
   OnComplete(std::unique_ptr<host::CommandHelper> helper, report::Reporter& reporter)
       : helper_(std::move(helper)), reporter_(reporter) {}
   void tell(int status);
   const std::unique_ptr<host::CommandHelper> helper_;
+  bool told_gone_ = false;
   report::Reporter& reporter_;
 };
 

@@ -75,6 +75,7 @@ struct TransferLoop::Impl {
     hub.turn(now);
     while (const auto completion = node.endpoint->mailboxes().next_completion()) handler.take_completion(*completion);
     handler.turn(now);
+    if (process.on_complete != nullptr) process.on_complete->turn();
   }
   [[nodiscard]] Instant next_deadline() const {
     return std::min({hub.next_deadline(), process.reporter.next_deadline(), rate.next_deadline()});
@@ -175,7 +176,6 @@ class TransferLoop::ServeHandler final : public LoopHandler {
   bool turn(Instant now) override {
     if (impl_.rate.turn(now)) acceptor_.set_rate(impl_.rate.rate_bytes_per_s(), now);
     impl_.turn(now, acceptor_);
-    if (impl_.process.on_complete != nullptr) impl_.process.on_complete->turn();
     requests_.turn(now);
     tell_status();
     if (teller_.is_asked()) tell_page(now);

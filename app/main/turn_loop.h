@@ -41,7 +41,7 @@ class TurnLoop {
   [[nodiscard]] Instant now() const;
   // For the networks whose endpoints a handler turns.
   [[nodiscard]] const std::shared_ptr<host::Waker>& waker() const { return waker_; }
-  void watch(int fd);   // level-triggered, readable; it stays open as long as the loop
+  void watch(int fd);   // level-triggered, readable; until it is closed
   void take_hangups();  // SIGHUP arrives as a turn too; without this it ends the process
   void run(LoopHandler& handler);
   void at_abrupt_end(std::function<void()> action);  // before a second signal ends the process; empty: nothing

@@ -131,16 +131,19 @@ bool CommandHelper::run(const std::string& text) {
   return !has_gone_;
 }
 
+// A socket whose other end is closed is readable for ever: whoever waits for it would wait no more.
+void CommandHelper::is_gone() {
+  has_gone_ = true;
+  socket_.reset();
+}
+
 void CommandHelper::send_waiting() {
   while (!waiting_.empty() && !has_gone_) {
     const std::string& text = waiting_.front();
     const ssize_t sent = ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return;
-    if (sent < 0) {
-      has_gone_ = true;
-      return;
-    }
+    if (sent < 0) return is_gone();
     ++running_;
     waiting_.pop_front();
   }
@@ -154,7 +157,7 @@ std::vector<int> CommandHelper::ended() {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) break;
     if (got != static_cast<ssize_t>(sizeof status)) {
-      has_gone_ = true;
+      is_gone();
       break;
     }
     if (running_ > 0) --running_;
@@ -165,6 +168,7 @@ std::vector<int> CommandHelper::ended() {
 }
 
 void CommandHelper::wait(Duration patience) const {
+  if (has_gone_) return;
   pollfd readable{socket_.get(), POLLIN, 0};
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(patience).count();
   static_cast<void>(::poll(&readable, 1, static_cast<int>(std::max<int64_t>(ms, 0))));

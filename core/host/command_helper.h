@@ -35,12 +35,13 @@ class CommandHelper {
   [[nodiscard]] std::vector<int> ended();
   [[nodiscard]] size_t running() const { return running_ + waiting_.size(); }  // asked for and not ended
   [[nodiscard]] bool has_gone() const { return has_gone_; }
-  [[nodiscard]] int os_handle() const { return socket_.get(); }  // readable: a command has ended
+  [[nodiscard]] int os_handle() const { return socket_.get(); }  // readable: a command has ended; -1: the helper has gone
   void wait(Duration patience) const;                            // until one has ended
 
  private:
   explicit CommandHelper(Descriptor socket) : socket_(std::move(socket)) {}
   void send_waiting();
+  void is_gone();
   Descriptor socket_;
   std::deque<std::string> waiting_;
   size_t running_ = 0;
