@@ -7,6 +7,12 @@
 #include <utility>
 
 namespace ccixfer::program {
+namespace {
+
+constexpr Duration look_interval = std::chrono::seconds(1);
+
+}  // namespace
+
 Result<std::unique_ptr<OnComplete>> OnComplete::start(const std::string& command, report::Reporter& reporter) {
   auto helper = host::CommandHelper::start(command);
   if (!helper) return tl::unexpected(helper.error());
@@ -33,14 +39,14 @@ void OnComplete::turn() {
     reporter_.warn("--on-complete: the helper that runs the command has gone: nobody is told of what ends");
 }
 
-void OnComplete::finish() {
-  const auto until = std::chrono::steady_clock::now() + on_complete_patience;
+void OnComplete::finish(const std::function<bool()>& may_leave, Duration patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
   for (turn(); helper_->running() > 0 && !helper_->has_gone(); turn()) {
-    const auto left = until - std::chrono::steady_clock::now();
-    if (left <= Duration(0))
+    const auto left = std::chrono::duration_cast<Duration>(until - std::chrono::steady_clock::now());
+    if (left <= Duration(0) && may_leave())
       return reporter_.warn(
           fmt::format("--on-complete: {} command(s) have not ended: they go on without this process", helper_->running()));
-    helper_->wait(std::chrono::duration_cast<Duration>(left));
+    helper_->wait(left > Duration(0) ? left : look_interval);
   }
 }
 

@@ -2,6 +2,7 @@
 // helper process runs it (core/host/command_helper), since a confined process starts no program; so it is made at the start of the
 // process. A command that fails is a warning, and nothing of the transfer's.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,7 +20,8 @@ class OnComplete {
 
   void run(const std::string& result);  // a JSON object, without a line feed
   void turn();                          // tells what has ended, once a turn: what is readable is taken here
-  void finish();                        // waits for what still runs, on_complete_patience at most
+  // Waits for what still runs: `patience`, and then until `may_leave` says so, which is asked about once a second.
+  void finish(const std::function<bool()>& may_leave, Duration patience = on_complete_patience);
   [[nodiscard]] int os_handle() const { return helper_->os_handle(); }  // -1: the helper has gone
 
  private:

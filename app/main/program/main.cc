@@ -253,7 +253,9 @@ int run_program(int argc, char** argv) {
   (*reporter)->set_now(loop.now());
   if (on_complete) {
     if (const auto dialled = dialled_transfer(*command, end)) on_complete->run(result_of(*dialled, end, began_s));
-    on_complete->finish();
+    // A command that ends has nobody else to leave it to: a service manager ends what its units have left behind. One that listens
+    // was told to stop.
+    on_complete->finish([role] { return role != nullptr || TurnLoop::is_told_to_end(); });
   }
   loop.release_signals();
   if (end.error.kind != ErrorKind::ok) (*reporter)->error(end.error);

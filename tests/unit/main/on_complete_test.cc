@@ -1,6 +1,7 @@
 #include "app/main/on_complete.h"
 
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,7 +78,7 @@ TEST_CASE("on_complete__its_helper_is_killed__is_said_once_and_the_loop_waits_as
   CHECK(helped.told("the helper that runs the command has gone") == 1);
   helped.on_complete->run("{}");
   CHECK(helped.told("the command is not run") == 1);
-  helped.on_complete->finish();
+  helped.on_complete->finish([] { return false; });
 }
 
 TEST_CASE("on_complete__its_helper_is_killed__the_loop_of_a_push_looks_at_it") {
@@ -94,6 +95,35 @@ TEST_CASE("on_complete__its_helper_is_killed__the_loop_of_a_push_looks_at_it") {
   });
   CHECK(sent.end.error.kind != ErrorKind::ok);  // nobody is there
   CHECK(helped.on_complete->os_handle() == -1);
+}
+
+TEST_CASE("on_complete__a_command_that_takes_long__is_waited_for_until_it_ends") {
+  const TemporaryDirectory directory;
+  const std::string gate = directory.path("gate");
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  const Helped helped("cat '" + gate + "' > /dev/null; exit 3");
+  helped.on_complete->run("{}");
+  unsigned asked = 0;
+  helped.on_complete->finish(
+      [&] {
+        if (++asked == 2) std::ofstream(gate) << "go";
+        return false;
+      },
+      Duration(0));
+  CHECK(asked >= 2);
+  CHECK(helped.told("the command failed: exit code 3") == 1);
+  CHECK(helped.told("1 command(s) have not ended") == 0);
+}
+
+TEST_CASE("on_complete__a_command_that_takes_long__is_left_by_who_is_told_to_end") {
+  const TemporaryDirectory directory;
+  const std::string gate = directory.path("gate");
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  const Helped helped("cat '" + gate + "' > /dev/null");
+  helped.on_complete->run("{}");
+  helped.on_complete->finish([] { return true; }, Duration(0));
+  CHECK(helped.told("1 command(s) have not ended: they go on without this process") == 1);
+  std::ofstream(gate) << "go";
 }
 
 }  // namespace ccixfer::program
