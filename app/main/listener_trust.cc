@@ -103,15 +103,19 @@ Result<void> ListenerTrust::reload() {
     process_.reporter.warn("not reloaded: " + why.message);
     return tl::unexpected(why);
   };
-  if (!security_ && process_.metrics == nullptr) return {};
   const auto config = config_of_process(common_.config_file);
   if (!config) return not_reloaded(config.error());
   const auto renew_guard = read_guard_again(process_, *config);
   if (!renew_guard) return not_reloaded(renew_guard.error());
-  if (!security_) return (*renew_guard)(), Result<void>();
-  auto news = read_again(*security_, *config);
-  if (!news) return not_reloaded(news.error());
+  std::optional<TrustNews> news;
+  if (security_) {
+    auto read = read_again(*security_, *config);
+    if (!read) return not_reloaded(read.error());
+    news = std::move(*read);
+  }
   (*renew_guard)();
+  for (const std::string& line : in_force_.left_of(*config)) process_.reporter.warn(line);
+  if (!news) return {};
   take(*security_, std::move(*news));
   gate_->set_peers(security_->peers());
   process_.reporter.info(fmt::format("reloaded: {} with {} peers", trust::to_string(security_->identity.identity.id()),

@@ -8,6 +8,7 @@
 
 #include "app/main/acceptor.h"
 #include "app/main/gate.h"
+#include "app/main/in_force.h"
 #include "app/main/security.h"
 #include "app/trust/audit_log.h"
 #include "core/sandbox/plan.h"
@@ -28,13 +29,13 @@ class ListenerTrust {
   // The listener can be reached at these addresses: prints the ticket, if one is wanted.
   [[nodiscard]] Result<void> ready(const std::vector<std::string>& uris);
   // Reads the identity, the authority, the grants and what guards the metrics again, and opens the audit log again. What cannot be
-  // used leaves all as it is and is said. Sessions that run go on; handshakes from now on are with the new. The error is why it was
-  // not taken.
+  // used leaves all as it is and is said, and so is what takes a restart. Sessions that run go on; handshakes from now on are with
+  // the new. The error is why it was not taken.
   [[nodiscard]] Result<void> reload();
 
  private:
   ListenerTrust(const Process& process, const CommonOptions& common, const ListenOptions& listen, policy::Direction direction)
-      : process_(process), common_(common), listen_(listen), direction_(direction) {}
+      : process_(process), common_(common), listen_(listen), direction_(direction), in_force_(process.config, Reload::listener) {}
   [[nodiscard]] Result<void> open_audit_log();
   void audit(policy::AuditRecord record);
 
@@ -42,6 +43,7 @@ class ListenerTrust {
   const CommonOptions& common_;
   const ListenOptions& listen_;
   const policy::Direction direction_;
+  InForce in_force_;
   std::string root_;
   std::optional<Security> security_;  // none: --insecure
   std::optional<policy::TicketStore> tickets_;

@@ -11,6 +11,7 @@
 #include "app/devices/path_table.h"
 #include "app/main/commands.h"
 #include "app/main/confinement.h"
+#include "app/main/in_force.h"
 #include "app/main/process_trust.h"
 #include "app/main/rate_clock.h"
 #include "app/main/router_audit.h"
@@ -122,6 +123,7 @@ class RouteHandler final : public LoopHandler {
         uri_file_(uri_file),
         audit_(audit),
         security_(security),
+        in_force_(process.config, Reload::router),
         rate_(std::move(rate)),
         workers_(workers),
         count_(workers_of(process.config, command)),
@@ -267,6 +269,7 @@ class RouteHandler final : public LoopHandler {
       });
     }
     (*renew_guard)();
+    for (const std::string& line : in_force_.left_of(*config)) process_.reporter.warn(line);
     if (workers_of(*config, command_) != count_)
       process_.reporter.warn(fmt::format("{}: router.workers: another number takes a restart", file));
     watch_addresses(*config);
@@ -294,6 +297,7 @@ class RouteHandler final : public LoopHandler {
   std::optional<Security>& security_;  // none: --insecure
   const std::function<Instant()> clock_ = [this] { return process_.loop.now(); };
   std::map<std::string, AddressWatch> watches_;  // by device
+  InForce in_force_;
   RateClock rate_;
   RouterWorkers* const workers_;  // nullptr: there is one worker
   const size_t count_;

@@ -1,0 +1,27 @@
+// What a running process took of its configuration and cannot take anew at SIGHUP. Nothing of it is ignored silently: a reload
+// says, key by key, what takes a restart. The values in force are those of the start, and of devices that a reload brought, theirs.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/config/config.h"
+
+namespace ccixfer::program {
+
+enum class Reload : uint8_t {
+  router,    // takes new devices, and of the others all but where they are; metric and static routes
+  listener,  // takes nothing of devices
+};
+
+class InForce {
+ public:
+  InForce(const Config& config, Reload kind) : config_(config), kind_(kind) {}
+  // Of a configuration that was taken: a line for each key that was not.
+  [[nodiscard]] std::vector<std::string> left_of(const Config& next);
+
+ private:
+  Config config_;
+  const Reload kind_;
+};
+
+}  // namespace ccixfer::program
