@@ -255,7 +255,8 @@ int run_program(int argc, char** argv) {
     if (const auto dialled = dialled_transfer(*command, end)) on_complete->run(result_of(*dialled, end, began_s));
     // A command that ends has nobody else to leave it to: a service manager ends what its units have left behind. One that listens
     // was told to stop.
-    on_complete->finish([role] { return role != nullptr || TurnLoop::is_told_to_end(); });
+    const bool was_told = role != nullptr || end.error.kind == ErrorKind::interrupted;
+    on_complete->finish([was_told] { return was_told || TurnLoop::is_told_to_end(); });
   }
   loop.release_signals();
   if (end.error.kind != ErrorKind::ok) (*reporter)->error(end.error);
