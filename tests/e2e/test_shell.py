@@ -38,6 +38,17 @@ def test_send_with_every_descriptor_closed__delivers_and_writes_nowhere():
         check((root / "f").read_text() == "content", "not delivered")
 
 
+def test_pull_to_standard_output_that_fails_early__puts_no_event_into_the_data():
+    with Lab("early") as lab:
+        wrong = lab.file("wrong.toml", "[device\n")
+        for extra in (("-c", lab.directory / "nowhere.toml"), ("-c", wrong), ("--nonsense",)):
+            ended = subprocess.run([BINARY, "recv", "--json", "--insecure", *extra, "tcp://127.0.0.1:1/f", "-"], capture_output=True, text=True,
+                                   check=False)
+            check(ended.returncode == 1 and ended.stdout == "", f"{ended}")
+            done = [line for line in ended.stderr.splitlines() if line.startswith('{"event":"done"')]
+            check(len(done) == 1 and events_of(done[0])[0]["exit"] == 1, ended.stderr)
+
+
 def test_send_of_a_closed_standard_input__says_so_and_ends_with_3():
     with Lab("closed0") as lab:
         root, receiver = receiver_of(lab)

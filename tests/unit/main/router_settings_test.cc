@@ -93,6 +93,20 @@ TEST_CASE("router_settings__loaded_anew__the_address_file_follows_or_the_router_
   CHECK(of(routing.stop()) == "ok: ");
 }
 
+TEST_CASE("router_settings__loaded_anew__what_takes_a_restart_is_said") {
+  TemporaryDirectory here;
+  const std::string file = here.path("router.toml");
+  here.write("router.toml", two);
+  Running routing(routing_by(router()), load_config(file).value());
+  static_cast<void>(routing.uri());
+  here.write("router.toml", two + "[router]\nfragment = \"2MiB\"\n[metrics]\nlisten = \"127.0.0.1:0\"\n");
+  routing.signal(SIGHUP);
+  CHECK(member(routing.said.await("reloaded"), "status") == "ok");
+  for (const char* key : {"router.fragment", "metrics.listen"})
+    CHECK(routing.said.text.lines(file + ": " + key + ": another value takes a restart").size() == 1);
+  CHECK(of(routing.stop()) == "ok: ");
+}
+
 TEST_CASE("router_settings__a_configuration_that_the_router_refuses__is_not_taken_and_said") {
   TemporaryDirectory here;
   here.write("router.toml", two);

@@ -49,6 +49,20 @@ TEST_CASE("transfers__one_file_to_a_receiver_for_once__both_end_well_and_count_a
   CHECK_FALSE(from.has("uris"));  // gone with the listener
 }
 
+TEST_CASE("transfers__a_receiver_that_reads_its_configuration_again__says_what_takes_a_restart") {
+  TemporaryDirectory here, to;
+  const std::string file = here.path("receiver.toml");
+  here.write("receiver.toml", "");
+  ReceiveCommand receive = receiver(to.path());
+  receive.common.config_file = file;
+  Running receiving_side(receiving(receive), load_config(file).value());
+  static_cast<void>(receiving_side.uri());
+  here.write("receiver.toml", "[metrics]\nlisten = \"127.0.0.1:0\"\n");
+  receiving_side.signal(SIGHUP);
+  CHECK(of(receiving_side.stop()) == "ok: ");
+  CHECK(receiving_side.said.text.lines(file + ": metrics.listen: another value takes a restart").size() == 1);
+}
+
 TEST_CASE("transfers__that_end_well__leave_no_descriptor_of_theirs") {
   TemporaryDirectory from, to;
   from.write("f", "hello");
