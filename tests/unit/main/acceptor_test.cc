@@ -39,17 +39,6 @@ std::string reason_of(AcceptorRig& rig, const Guest& guest) {
   return std::string(error_row(abort.kind).name) + ": " + abort.message;
 }
 
-session::Open open_of_part(uint64_t member, uint16_t part, uint16_t parts) {
-  session::Open open{session::option_recursive, ""};
-  open.team.emplace();
-  open.team->name.fill(3);
-  open.team->member = member;
-  open.team->part = part;
-  open.team->parts = parts;
-  open.team->version = "1";
-  return open;
-}
-
 }  // namespace
 
 TEST_CASE("acceptor__a_session_to_its_end__is_reported_and_counted") {
@@ -179,20 +168,6 @@ TEST_CASE("acceptor__hellos__are_taken_or_refused_with_the_remedy") {
   });
   CHECK(answer(serves, hello_of(1)) == "usage: the peer serves (send --serve): pull from it");
   CHECK(answer(serves, pull) == "");
-}
-
-// A receiver that has a team takes others' hellos, as they may be of the team.
-TEST_CASE("acceptor__once_with_a_team__whoever_is_sent_away_as_busy_ends_nothing") {
-  AcceptorRig rig([](AcceptorOptions& options) { options.once = true; });
-  Guest& leader = rig.arrive_and_run(1, open_of_part(1, 1, 1));
-  Guest& stranger = rig.arrive(2);
-  REQUIRE(rig.run([&] { return stranger.got<session::Abort>(); }));
-  rig.leave(stranger);
-  REQUIRE(rig.run([&] { return rig.acceptor->sessions() == 1; }));
-  CHECK_FALSE(rig.acceptor->first_end());
-  rig.finish(leader);
-  REQUIRE(rig.run([&] { return rig.acceptor->first_end().has_value(); }));
-  CHECK(rig.acceptor->first_end()->kind == ErrorKind::ok);
 }
 
 TEST_CASE("acceptor__once__one_transfer_at_a_time_and_its_dialler_may_begin_anew") {
@@ -369,27 +344,6 @@ TEST_CASE("acceptor__a_dialler_begins_anew__has_the_place_of_the_session_that_it
   REQUIRE(rig.run([&] { return again.got<session::Opened>(); }));
   CHECK_FALSE(third.got<session::Opened>());
   CHECK(rig.acceptor->first_end()->kind == ErrorKind::ok);
-}
-
-TEST_CASE("acceptor__two_processes_with_one_part__the_second_is_refused_if_the_first_is_there") {
-  AcceptorRig rig;
-  const auto open_of = [](uint64_t member, uint16_t part) { return open_of_part(member, part, 2); };
-  Guest& leader = rig.arrive_and_run(1, open_of(1, 1));
-  Guest& helper = rig.arrive_and_run(2, open_of(2, 2));
-  Guest& twin = rig.arrive(3, open_of(3, 2));
-  CHECK(reason_of(rig, twin).find("part 2/2 is here already") != std::string::npos);
-  CHECK(leader.link->live_lanes().size() == 1);
-
-  // Its node loses its power, and what it had sent is on the way for longer than it takes to start it again.
-  rig.net.frames_per_turn = 1;
-  for (int i = 0; i < 64; ++i) helper.link->post(session::Alive{});
-  rig.turn();
-  helper.is_gone = true;
-  Guest& again = rig.arrive(4, open_of(4, 2));
-  for (int i = 0; i < 200; ++i) rig.turn();
-  CHECK_FALSE(again.got<session::Abort>());
-  CHECK(rig.run([&] { return again.got<session::Opened>(); }));
-  CHECK_FALSE(again.got<session::Abort>());
 }
 
 TEST_CASE("acceptor__sessions_that_never_began__are_in_the_log_loudly_if_they_went_wrong") {
