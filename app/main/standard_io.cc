@@ -66,9 +66,8 @@ Result<void> write_out(const std::filesystem::path& file, int to) {
   const auto wrong = [](const char* what) {
     const int problem = errno;
     const bool is_full = kind_of_file_errno(problem) == ErrorKind::no_space;
-    return fail(is_full ? ErrorKind::no_space : ErrorKind::file_io,
-                fmt::format("{}: standard output: {}: {}", what, std::strerror(problem),
-                            is_full ? "make room there" : "give it to something that reads all of it"));
+    return fail(ErrorKind::file_io, fmt::format("{}: standard output: {}: {}", what, std::strerror(problem),
+                                                is_full ? "make room there" : "give it to something that reads all of it"));
   };
   const host::Descriptor from(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!from) return wrong("cannot read what was pulled");

@@ -1,6 +1,6 @@
 // Small things that are read and written outside of the loop (turn_loop.h): its signals are blocked, so a plain read(2) of a
 // terminal or a pipe could not be interrupted. These wait with an eye on SIGINT and SIGTERM.
-// Errors: interrupted, when one of them came; else file_io or no_space of what is written, usage of what is read.
+// Errors: interrupted, when one of them came; else file_io of what is written, usage of what is read.
 #pragma once
 #include <filesystem>
 #include <optional>

@@ -337,7 +337,7 @@ TEST_CASE("transfers__standard_output_that_takes_no_more__is_an_error") {
   const std::string ended = of(Ran(receiving(pull_of({uri + "/f"}, "-"))).end);
   dup2(before, STDOUT_FILENO);
   close(before);
-  CHECK(ended == "file_io: cannot write: standard output: No space left on device: give it to something that reads all of it");
+  CHECK(ended == "file_io: cannot write: standard output: No space left on device: make room there");
 }
 
 TEST_CASE("transfers__the_temporary_directory__is_TMPDIR_and_goes") {
