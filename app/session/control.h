@@ -61,6 +61,7 @@ class ControlReceiver {
   [[nodiscard]] bool accept(uint64_t sequence, Message&& message, std::vector<Message>& in_order);
   // Whether a session message of that number was delivered already.
   [[nodiscard]] bool had(uint64_t sequence) const { return sequence != 0 && sequence <= last_; }
+  [[nodiscard]] uint64_t next() const { return last_ + 1; }  // the number that may be delivered next
 
  private:
   uint64_t last_ = 0;

@@ -64,18 +64,23 @@ std::vector<Message> LinkSeal::flight() {
     const Bytes part = Bytes(bytes).subspan(at, std::min(handshake_part_bytes_max, bytes.size() - at));
     parts.emplace_back(HandshakePart{std::string(as_text(part))});
   }
+  parts_out_ += static_cast<uint32_t>(parts.size());
   return parts;
 }
 
 Result<void> LinkSeal::step(const HandshakePart& part, std::vector<Message>& out) {
   if (!handshake_) return fail(ErrorKind::protocol, "a handshake before there is a lane");
-  if (is_done()) return {};  // the alert of a peer that refused us: its Abort has the words
+  if (is_done()) {  // the alert of a peer that refused us: its Abort has the words
+    part_after_keys_ = true;
+    return {};
+  }
+  ++parts_in_;
   const Result<void> stepped = handshake_->step(as_bytes(part.bytes));
   out = flight();
   if (!stepped || !handshake_->done()) return stepped;
   keys_ = std::make_unique<SessionKeys>(*handshake_, dialled_);
-  out_.emplace(keys_->messages(Use::seal));
-  in_.emplace(keys_->messages(Use::open));
+  out_.emplace(keys_->messages(parts_out_, Use::seal));
+  in_.emplace(keys_->messages(parts_in_, Use::open));
   return {};
 }
 
@@ -94,6 +99,7 @@ Result<Decoded> LinkSeal::take(Bytes bytes, LaneSealing& lane, const ControlRece
   const std::optional<SealedHead> head = sealed_head(bytes);
   if (!head) return fail(ErrorKind::protocol, "sealed message: malformed");
   if (!is_done()) return fail(ErrorKind::protocol, "a sealed message before the handshake");
+  if (part_after_keys_) return fail(ErrorKind::integrity, "a handshake part was put before a sealed message");
   if (head->channel == SealedChannel::lane) return open_lane_message(bytes, lane);
   return open_session_message(bytes, head->number);
 }
@@ -126,6 +132,7 @@ Result<Decoded> LinkSeal::take_plain(Bytes bytes, const ControlReceiver& receive
   if (peer_has_keys_ || (abort == nullptr && !std::holds_alternative<HandshakePart>(plain->message))) {
     return fail(ErrorKind::protocol, "a message without its seal");
   }
+  if (plain->sequence != receiver.next()) return fail(ErrorKind::integrity, "a message without its seal came out of its order");
   if (abort != nullptr) *abort = believed(*abort);
   return plain;
 }

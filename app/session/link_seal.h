@@ -5,6 +5,10 @@
 // without a seal is heard for as long as the peer has not shown that it has the keys, since a peer that refuses us never has them.
 // Whoever is on the way can forge it, but could as well cut the connection; so of its kinds only those count that a refused
 // handshake has.
+//
+// Whoever is on the way can make up handshake parts as well, or cut the real ones otherwise. One that takes the number of a sealed
+// message would delete that message, as it then counts as a second copy. So messages without a seal come in order, none may stand
+// between the handshake and a sealed message, and the keys of the messages depend on how many parts each end has sent.
 // Errors: authentication and protocol, from the handshake; integrity: a sealed message was changed on its way.
 #pragma once
 #include <cstdint>
@@ -89,7 +93,10 @@ class LinkSeal {
   std::unique_ptr<SessionKeys> keys_;
   std::optional<trust::SealKey> out_;
   std::optional<trust::SealKey> in_;
-  bool peer_has_keys_ = false;  // it sealed a message
+  uint32_t parts_out_ = 0;        // of the handshake
+  uint32_t parts_in_ = 0;         // the same, of the peer
+  bool peer_has_keys_ = false;    // it sealed a message
+  bool part_after_keys_ = false;  // as a peer sends that refuses us, which never has keys
   uint64_t dials_ = 0;
   std::vector<uint64_t> last_dials_;  // of each lane
 };

@@ -30,7 +30,12 @@ trust::SealKey SessionKeys::key(std::string_view purpose, Bytes what, Use use) c
   return {cipher_, trust::derive(sealing_, purpose, context), use};
 }
 
-trust::SealKey SessionKeys::messages(Use use) const { return key("messages", {}, use); }
+trust::SealKey SessionKeys::messages(uint32_t parts, Use use) const {
+  std::vector<std::byte> what;
+  wire::Writer out(what);
+  out.u32(parts);
+  return key("messages", what, use);
+}
 
 trust::SealKey SessionKeys::lane_messages(uint16_t lane, uint64_t dial, Use use) const {
   std::vector<std::byte> what;

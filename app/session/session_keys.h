@@ -27,7 +27,8 @@ class SessionKeys {
   // `dialled`: this end dialled. The handshake is done.
   SessionKeys(const trust::Handshake& handshake, bool dialled);
 
-  [[nodiscard]] trust::SealKey messages(Use use) const;
+  // `parts`: how many handshake parts the end has sent that seals with this key.
+  [[nodiscard]] trust::SealKey messages(uint32_t parts, Use use) const;
   [[nodiscard]] trust::SealKey lane_messages(uint16_t lane, uint64_t dial, Use use) const;
   [[nodiscard]] trust::SealKey puts(uint64_t lane_session, Use use) const;
   [[nodiscard]] trust::SealKey data(Use use) const;

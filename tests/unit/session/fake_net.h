@@ -27,6 +27,8 @@ enum class Fault : uint8_t {
 
 enum class FrameKind : uint8_t { accept, reject, accept_ack, message, message_ack, put, put_ack, bye };
 
+constexpr uint64_t made_up_token = ~uint64_t{0};  // of a message that somebody on the way made up: nobody waits for its end
+
 struct Frame {
   FrameKind kind = FrameKind::bye;
   uint64_t token = 0;
@@ -333,6 +335,7 @@ class Transport final : public ports::Transport {
           std::memcpy(into.data(), frame.bytes.data(), frame.bytes.size());
           sink_->on_message_end(end.id, true);
         }
+        if (frame.token == made_up_token) return true;
         push_to_peer(end, {FrameKind::message_ack, frame.token, placed ? Status::success : Status::receiver_not_ready, {}, {}});
         return true;
       }

@@ -182,6 +182,80 @@ TEST_CASE("sealed_link__message_without_its_seal__is_heard_from_nobody") {
   }
 }
 
+// A router that makes up handshake parts of one direction, with right checksums, or cuts the last real one otherwise, and takes
+// away the sealed message that has the same number: its sender is told that it came.
+struct Forger {
+  enum class Way : uint8_t { ahead, ahead_and_drop, in_place, cut_in_two };
+  Way way = Way::ahead;
+  bool of_dialler = true;
+  uint64_t last_part = 0;  // of that direction
+  uint64_t number = 0;     // of the sealed message that is meant
+  bool forged = false;
+
+  static Frame part(uint64_t as, std::string bytes) {
+    return {FrameKind::message, fake::made_up_token, Status::success, encode(HandshakePart{std::move(bytes)}, as), {}};
+  }
+  void pass(std::string_view from, std::vector<Frame>& frames) {
+    if (frames[0].kind != FrameKind::message || from.empty() != of_dialler) return;
+    if (const auto head = sealed_head(frames[0].bytes)) {
+      if (head->channel != SealedChannel::session || head->number != number || way == Way::ahead) return;
+      const bool here = way == Way::in_place;
+      forged = forged || here;
+      frames[0].bytes = encode(HandshakePart{"x"}, here ? number : 1);
+      return;
+    }
+    const Result<Decoded> plain = decode(frames[0].bytes);
+    if (!plain || plain->sequence != last_part || forged || way == Way::in_place) return;
+    forged = true;
+    if (way != Way::cut_in_two) return frames.push_back(part(number, "x"));
+    const std::string whole = std::get<HandshakePart>(plain->message).bytes;
+    frames[0].bytes = encode(HandshakePart{whole.substr(0, 20)}, last_part);
+    frames.push_back(part(last_part + 1, whole.substr(20)));
+  }
+};
+
+uint64_t last_handshake_part(bool of_dialler) {
+  SealedWorld world;
+  uint64_t last = 0;
+  world.net.in_between = [&](std::string_view from, std::vector<Frame>& frames) {
+    if (frames[0].kind != FrameKind::message || from.empty() != of_dialler || is_sealed_message(frames[0].bytes)) return;
+    last = std::max(last, decode(frames[0].bytes)->sequence);
+  };
+  REQUIRE(world.run_until_secured());
+  return last;
+}
+
+// false: nobody noticed.
+bool ends_with_integrity(Forger forger) {
+  SealedWorld world;
+  world.net.in_between = [&](std::string_view from, std::vector<Frame>& frames) { forger.pass(from, frames); };
+  const auto secured = [&] { return world.acceptor->link && world.link->is_secured() && world.acceptor->link->is_secured(); };
+  if (world.run([&] { return world.over() || secured(); }, 3000) && !world.over()) world.talk();
+  world.run([&] { return world.over(); }, 3000);
+  CHECK(forger.forged);
+  CHECK(world.nothing_wrong_came());
+  const fake::Recorder& deceived = forger.of_dialler ? world.acceptor->user : world.user;
+  return deceived.lost != nullptr && deceived.lost->kind == ErrorKind::integrity;
+}
+
+TEST_CASE("sealed_link__handshake_part_with_the_number_of_a_sealed_message__ends_with_integrity") {
+  using Way = Forger::Way;
+  for (const bool of_dialler : {true, false}) {
+    const uint64_t last = last_handshake_part(of_dialler);
+    REQUIRE(last > 0);
+    for (const Way way : {Way::ahead, Way::ahead_and_drop}) {
+      for (uint64_t ahead = 1; ahead <= messages_each_way; ++ahead) {
+        INFO("of the dialler " << of_dialler << ", dropped " << (way == Way::ahead_and_drop) << ", " << ahead << " ahead");
+        CHECK(ends_with_integrity({way, of_dialler, last, last + ahead}));
+      }
+    }
+    for (const Way way : {Way::in_place, Way::cut_in_two}) {
+      INFO("of the dialler " << of_dialler << ", cut in two " << (way == Way::cut_in_two));
+      CHECK(ends_with_integrity({way, of_dialler, last, last + 1}));
+    }
+  }
+}
+
 TEST_CASE("sealed_link__abort_without_a_seal_before_the_keys__counts_only_as_a_refusal") {
   for (const ErrorKind kind : {ErrorKind::authentication, ErrorKind::no_space}) {
     SealedWorld world;
