@@ -11,6 +11,7 @@
 #include "app/session/dialler.h"
 #include "app/session/limits.h"
 #include "app/session/link.h"
+#include "app/session/pings.h"
 #include "app/session/refusal.h"
 #include "core/base/check.h"
 #include "core/base/log.h"
@@ -31,10 +32,11 @@ struct Hub::Impl final : LaneRegistry {
     bool first = false;  // of a new session: if it fails the session is over before it began
   };
 
-  Impl(cci::Endpoint& an_endpoint, Counters& the_counters) : endpoint(an_endpoint), counters(the_counters) {}
+  Impl(cci::Endpoint& an_endpoint, Counters& the_counters) : endpoint(an_endpoint), counters(the_counters), pings(an_endpoint) {}
 
   cci::Endpoint& endpoint;
   Counters& counters;
+  Pings pings;
   AcceptHandler* accept_handler = nullptr;
   std::map<uint64_t, Link*> links;  // by order of arrival: turns are deterministic
   std::map<uint64_t, Dialler*> diallers;
@@ -88,7 +90,9 @@ struct Hub::Impl final : LaneRegistry {
       case cci::EventType::keepalive_timed_out:
       case cci::EventType::draining: {
         const auto link = by_connection.find(event.connection.packed());
-        if (link != by_connection.end()) link->second->handle(std::move(event));
+        if (link != by_connection.end()) return link->second->handle(std::move(event));
+        if (event.type == cci::EventType::receive) pings.heard(event.connection, now);
+        if (event.type == cci::EventType::disconnected) pings.gone(event.connection);
         return;
       }
     }
@@ -108,9 +112,9 @@ struct Hub::Impl final : LaneRegistry {
   }
 
   void on_connect_request(cci::Event& request) {
-    // `ccixfer ping`: the connection itself is the answer. It is kept until its dialler ends it; what it sends is dropped.
     if (request.role == ports::Role::admin && request.attribute == ports::Attribute::reliable_ordered) {
-      static_cast<void>(endpoint.accept(request, 0));  // not_found: the peer went already
+      // not success: the peer went already
+      if (endpoint.accept(request, 0) == Status::success) pings.add(request.connection, now);
       return;
     }
     if (request.role != ports::Role::application || request.attribute != ports::Attribute::reliable_ordered) {
@@ -175,6 +179,7 @@ struct Hub::Impl final : LaneRegistry {
   }
 
   void on_accept(cci::Event& event) {
+    if (event.status != Status::success) pings.gone(event.connection);
     const auto it = accepting.find(event.context);
     if (it == accepting.end()) return;
     const PendingAccept pending = it->second;
@@ -229,6 +234,7 @@ void Hub::turn(Instant now) {
   }
   impl.endpoint.turn(now);
   while (std::optional<cci::Event> event = impl.endpoint.get_event()) impl.route(std::move(*event));
+  impl.pings.turn(now);
   // Callbacks may add and remove: walk by number, look each up anew.
   for (uint64_t id = 0;;) {
     const auto link = impl.links.upper_bound(id);
@@ -245,7 +251,7 @@ void Hub::turn(Instant now) {
 }
 
 Instant Hub::next_deadline() const {
-  Instant deadline = impl_->endpoint.next_deadline();
+  Instant deadline = std::min(impl_->endpoint.next_deadline(), impl_->pings.next_deadline());
   for (const auto& [id, link] : impl_->links) {
     static_cast<void>(id);
     deadline = std::min(deadline, link->next_deadline());

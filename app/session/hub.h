@@ -1,6 +1,7 @@
 // Routes the events of one endpoint to Links, by connection. It checks each Hello: a bad one is
 // counted and refused with a reason. At most accepts_pending_max connections wait for the peer's
-// confirmation. A lane that is dialled again while it lives replaces the old one.
+// confirmation. A lane that is dialled again while it lives replaces the old one. Connections of
+// `ccixfer ping` are taken too (pings.h).
 // Links and diallers may be added, removed and destroyed from any callback. The Link that makes the
 // callback is the exception: it may be destroyed from on_link_lost only. A Link removes itself when
 // it is destroyed; the owner of a dialler removes it.

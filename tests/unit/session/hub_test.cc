@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "app/session/limits.h"
+#include "app/session/pings.h"
 #include "tests/unit/session/link_fixture.h"
 
 using namespace ccixfer;
@@ -82,6 +83,80 @@ TEST_CASE("hub__an_administrator_asks_while_a_session_begins__the_lane_is_the_se
   world.link->post(End{5});
   REQUIRE(world.run([&] { return world.acceptor->user.messages.size() == 1; }));
   CHECK(world.acceptor->user.lanes == std::vector<std::string>{"up 0"});
+}
+
+namespace {
+
+// Anybody may have one, and need not end it.
+struct Pingers {
+  explicit Pingers(World& a_world) : world(a_world), side(a_world.net, "", 3) {}
+  cci::Connection connect() {
+    cci::ConnectOptions how;
+    how.role = ports::Role::admin;
+    REQUIRE(side.endpoint->connect("fake://far", how));
+    cci::Connection connection;
+    REQUIRE(run([&](const cci::Event& event) {
+      connection = event.connection;
+      return event.type == cci::EventType::connect && event.status == Status::success;
+    }));
+    return connection;
+  }
+  // Whether such an event comes.
+  bool run(const std::function<bool(const cci::Event&)>& what) {
+    for (int i = 0; i < 20; ++i) {
+      side.endpoint->turn(world.now);
+      world.far->hub->turn(world.now);
+      while (auto event = side.endpoint->get_event()) {
+        if (event->type == cci::EventType::disconnected) ended.push_back(event->connection);
+        if (what(*event)) return true;
+      }
+    }
+    return false;
+  }
+  void pass_time() {
+    static_cast<void>(run([](const cci::Event&) { return false; }));
+  }
+  void say_something(cci::Connection connection) {
+    const std::vector<std::byte> message(64);
+    REQUIRE(side.endpoint->send(connection, message, 1) == Status::success);
+    REQUIRE(run([](const cci::Event& event) { return event.type == cci::EventType::send && event.status == Status::success; }));
+  }
+  World& world;
+  Side side;
+  std::vector<cci::Connection> ended;
+};
+
+}  // namespace
+
+TEST_CASE("hub__more_administrators_than_are_kept__the_most_silent_one_goes_and_sessions_begin") {
+  World world;
+  Pingers pingers(world);
+  std::vector<cci::Connection> all;
+  for (size_t i = 0; i < pings_max; ++i) all.push_back(pingers.connect());
+  pingers.say_something(all[0]);
+  CHECK(pingers.ended.empty());
+  static_cast<void>(pingers.connect());
+  pingers.pass_time();
+  CHECK(pingers.ended == std::vector<cci::Connection>{all[1]});
+  CHECK(world.far->transport->connections() == pings_max);
+  REQUIRE(world.run_until_up(1));
+}
+
+TEST_CASE("hub__a_silent_administrator__goes_when_its_time_is_over_and_one_that_goes_leaves_its_place") {
+  World world;
+  Pingers pingers(world);
+  const cci::Connection silent = pingers.connect();
+  const cci::Connection busy = pingers.connect();
+  CHECK(world.far->hub->next_deadline() == after(world.now, ping_idle_limit));
+  world.now = after(world.now, ping_idle_limit - std::chrono::seconds(1));
+  pingers.say_something(busy);
+  CHECK(pingers.ended.empty());
+  world.now = after(world.now, std::chrono::seconds(1));
+  pingers.pass_time();
+  CHECK(pingers.ended == std::vector<cci::Connection>{silent});
+  pingers.side.endpoint->disconnect(busy);
+  pingers.pass_time();
+  CHECK(world.far->hub->next_deadline() == never);
 }
 
 TEST_CASE("hub__a_connection_is_accepted__what_the_acceptor_says_follows_in_the_same_flight") {
