@@ -49,8 +49,11 @@ std::string PeerRights::why_no_claim(const ports::PeerIdentity& peer, const Conn
     return fmt::format("{} says that it crossed {} routers and may not be one: give its [peer.NAME] router = true on this router",
                        peer.name(), request.crossed);
   }
+  if (!grant.as) return {};
+  // Inside our AS only its own routers pass connections on. One of another AS that reaches such a device would pose as one of them.
+  if (!device.wan) return *grant.as == device.subnet.as ? std::string() : of_other_as(peer, *grant.as, device.subnet.as);
   // Over a WAN an AS brings its own connections and nobody else's.
-  const bool brings_other = device.wan && grant.as && request.source != device.subnet && request.source.as != *grant.as;
+  const bool brings_other = request.source != device.subnet && request.source.as != *grant.as;
   return brings_other ? of_other_as(peer, *grant.as, request.source.as) : std::string();
 }
 

@@ -175,6 +175,20 @@ TEST_CASE("router_grants__a_request_that_the_peer_cannot_bring__is_refused") {
     CHECK(reply.status == Status::refused);
     CHECK(reply.reason.find("may bring AS 4 only") != std::string::npos);
   }
+  SECTION("a router of AS 4 on a device inside AS 3, where it may not pose as one of AS 3") {
+    gate.grants->of[""] = {.route = false, .router = true, .as = 3, .admin = false};
+    gate.site.add_router("r2", {{"lan", "10.1.0.2", {3, 1}, {"sim://10.1.0.1:7000"}}, {"hpc", "10.3.0.1", {3, 3}, {}}});
+    gate.site.world.run_for(seconds(3));  // now r1 knows a router there that could have passed it on
+    const SubnetId source{GENERATE(3u, 4u), 1};
+    const ConnectReply reply = answer_to(gate.peer("cx1four"), gate.lan_uri, source, 1);
+    CHECK(reply.status == Status::refused);
+    CHECK(reply.reason.find("may bring AS 4 only, and this is of AS 3") != std::string::npos);
+  }
+  SECTION("a router of AS 3 there, where no other one is known") {
+    gate.grants->of["cx1four"].as = 3;
+    const ConnectReply reply = answer_to(gate.peer("cx1four"), gate.lan_uri, {3, 1}, 1);
+    CHECK(reply.status == Status::no_route);  // it was granted: the map decides
+  }
   SECTION("and its own") {
     const ConnectReply reply = answer_to(gate.peer("cx1four", true), gate.wan_uri, {4, 1}, 1);
     CHECK(reply.status == Status::unreachable);  // nobody is at that address
