@@ -98,18 +98,18 @@ std::list<std::unique_ptr<Acceptor::Session>>::iterator Acceptor::supersede(cons
   return place;
 }
 
-// Strangers are many and cost nothing to be: those who do not prove themselves keep nobody out.
-bool Acceptor::make_room_for_unproved(Instant now) {
-  size_t unproved = 0;
+// Strangers are many and cost nothing to be, and neither do the keys that they prove: they keep nobody out.
+bool Acceptor::make_room_for_stranger(Instant now) {
+  size_t strangers = 0;
   Session* oldest = nullptr;
   for (const auto& session : sessions_) {
-    if (session->ended() || session->is_proved()) continue;
-    ++unproved;
+    if (!session->is_stranger() || session->is_dismissed()) continue;
+    ++strangers;
     if (oldest == nullptr || session->came() < oldest->came()) oldest = session.get();
   }
-  if (unproved < unproved_sessions_max) return true;
-  if (now < after(oldest->came(), unproved_kept)) return false;
-  oldest->stop({ErrorKind::network, "it did not say in time who it is"}, now);
+  if (strangers < strangers_max) return true;
+  if (now < after(oldest->came(), stranger_kept)) return false;
+  oldest->dismiss({ErrorKind::network, "it did not say in time who it is and what it wants"}, now);
   return true;
 }
 
@@ -117,7 +117,7 @@ Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello, Ins
   if (auto fits = check_hello(hello); !fits) return refused(fits.error());
   auto place = sessions_.end();
   if (hello.sealed) {
-    if (!make_room_for_unproved(now)) return refused({ErrorKind::network, words_of_busy});
+    if (!make_room_for_stranger(now)) return refused({ErrorKind::network, words_of_busy});
   } else {
     place = supersede(hello.transfer, nullptr, now);
   }
@@ -126,7 +126,10 @@ Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello, Ins
   }));
   const bool may_be_of_team =
       std::any_of(sessions_.begin(), sessions_.end(), [](const auto& one) { return one->team() != nullptr; });
-  if ((options_.once && others > 0 && !may_be_of_team) || sessions_.size() >= options_.sessions_max + sessions_waiting_max) {
+  const auto let_in =
+      std::count_if(sessions_.begin(), sessions_.end(), [](const auto& session) { return !session->is_stranger(); });
+  if ((options_.once && others > 0 && !may_be_of_team) ||
+      static_cast<size_t>(let_in) >= options_.sessions_max + sessions_waiting_max) {
     return refused({ErrorKind::network, words_of_busy});
   }
   return &(*sessions_.insert(place, std::make_unique<Session>(*this, hello, now)))->link();

@@ -4,7 +4,7 @@
 // has the place of the session that it lost, and waits until that one has ended.
 // The sessions of a team (--stripe) are one that leads and others that help it (app/main/teams, recv::Team).
 // Errors of a session are the peer's (told by Abort) and the log's; the first ended transfer's is kept for --once.
-// Bounds: sessions_max and sessions_waiting_max; a session that is not opened within open_timeout ends.
+// Bounds: sessions_max and sessions_waiting_max, besides them strangers_max; a session that is not opened within open_timeout ends.
 #pragma once
 #include <functional>
 #include <list>
@@ -35,9 +35,9 @@ inline constexpr Duration part_patience =
     std::chrono::seconds(30);  // with one that gives no sign, when another says it is that part
 inline constexpr Duration once_patience = std::chrono::seconds(60);  // of recv --once, with parts of a team that have not come
 inline constexpr Duration open_timeout = std::chrono::seconds(30);
-// Sessions with encryption of peers that have not proved who they are. Beyond them the oldest goes, unless it has just come.
-inline constexpr size_t unproved_sessions_max = 256;
-inline constexpr Duration unproved_kept = std::chrono::milliseconds(250);
+// Sessions with encryption of peers that nobody knows and nobody has let in. Beyond them the oldest goes, unless it has just come.
+inline constexpr size_t strangers_max = 256;
+inline constexpr Duration stranger_kept = std::chrono::milliseconds(250);
 
 struct AcceptorOptions {
   recv::Root* root = nullptr;                  // recv --root: accept pushes
@@ -100,7 +100,7 @@ class Acceptor final : public session::AcceptHandler {
   [[nodiscard]] Result<void> check_hello(const session::Hello& hello) const;
   // The sessions of the same transfer end: their peer begins it anew. Gives the place behind the last of them, or the end.
   std::list<std::unique_ptr<Session>>::iterator supersede(const session::TransferId& transfer, const Session* by, Instant now);
-  [[nodiscard]] bool make_room_for_unproved(Instant now);
+  [[nodiscard]] bool make_room_for_stranger(Instant now);
   void take_over_transfers(Instant now);
   // Another one says that it is the same part, and it is not known yet whether that one lives.
   [[nodiscard]] bool waits_for_its_part(const Session& session, Instant now);

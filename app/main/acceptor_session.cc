@@ -130,6 +130,18 @@ void Acceptor::Session::stop(const Error& why, Instant now) {
   leave(now);
 }
 
+bool Acceptor::Session::is_stranger() const {
+  if (!link_.hello().sealed || is_let_in_ || ended()) return false;
+  const trust::ProvedPeer* peer = link_.proved();
+  return peer == nullptr || acceptor_.options_.gate == nullptr || acceptor_.options_.gate->name_of(*peer).empty();
+}
+
+void Acceptor::Session::dismiss(const Error& why, Instant now) {
+  stop(why, now);
+  is_dismissed_ = true;
+  farewell_.begin(now, Duration::zero(), false);
+}
+
 void Acceptor::Session::send_away(const Error& why, Instant now) {
   counts_ = false;
   stop(why, now);
@@ -195,9 +207,14 @@ void Acceptor::Session::turn_waiting(Instant now) {
   }
   if (state_ == State::queued) return;
   if (now >= opened_by_) return stop({ErrorKind::protocol, "no session was opened in time"}, now);
-  if (!forwarder_.open()) return;
+  if (!forwarder_.open()) {
+    // Its dialler cannot come back to a session that has no number yet.
+    if (forwarder_.peer_left()) stop({ErrorKind::network, "the peer went before it had said what it wants"}, now);
+    return;
+  }
   counts_ = !link_.hello().sealed;                                 // else once it is admitted
   if (auto may = may_wait(); !may) return stop(may.error(), now);  // a stranger need not wait for a place to hear that
+  is_let_in_ = true;
   takes_over_ = link_.hello().sealed;
   state_ = State::queued;
   place_due_ = now;

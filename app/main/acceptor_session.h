@@ -51,6 +51,9 @@ class Acceptor::Session {
   bool has_role() const { return role_ != nullptr; }
   bool waits() const { return state_ == State::queued && !link_.live_lanes().empty(); }  // one that is cut off keeps its place
   bool superseded() const { return superseded_; }
+  // Nobody that the configuration knows, and not let in: who proves a key that it has just made is nobody too.
+  [[nodiscard]] bool is_stranger() const;
+  bool is_dismissed() const { return is_dismissed_; }
   Instant last_progress() const { return role_ ? role_->last_progress() : Instant::min(); }
   Tally tally() const { return helps_ ? own_ : transfer_ != nullptr ? transfer_->tally : Tally{}; }
   const Error& result() const { return result_; }
@@ -68,6 +71,7 @@ class Acceptor::Session {
 
   void stop(const Error& why, Instant now);
   void send_away(const Error& why, Instant now);  // it was no transfer: with --once it ends nothing
+  void dismiss(const Error& why, Instant now);  // a stranger: it is over in its next turn, whether the peer has heard why or not
   void supersede(Instant now);
 
   void turn(Instant now);
@@ -120,6 +124,8 @@ class Acceptor::Session {
   bool counts_ = false;
   bool superseded_ = false;
   bool takes_over_ = false;
+  bool is_let_in_ = false;  // it may wait for its turn
+  bool is_dismissed_ = false;
   std::optional<policy::Grant> grant_;  // of an admitted peer; none: --insecure
   bool reported_ = false;
   std::string peer_, path_;  // for people

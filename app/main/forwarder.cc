@@ -26,6 +26,7 @@ void Forwarder::detach() {
 
 void Forwarder::on_lane_up(session::LaneIndex lane) {
   lanes_.insert(lane);
+  had_lane_ = true;
   if (role_ != nullptr) role_->on_lane_up(lane);
 }
 

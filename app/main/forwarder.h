@@ -25,8 +25,9 @@ class Forwarder final : public session::LinkHandler {
   [[nodiscard]] bool is_helper() const { return is_helper_; }                             // dialler of a team, once it is opened
   [[nodiscard]] const std::optional<session::Queued>& queued() const { return queued_; }  // dialler: the last word on its place
   [[nodiscard]] uint64_t queue_news() const { return queue_news_; }                       // how many there were
-  [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }  // link lost, aborted by the peer, protocol error
-  [[nodiscard]] bool peer_broke_protocol() const { return violated_; }      // why it is lost; the peer does not know yet
+  [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }      // link lost, aborted by the peer, protocol error
+  [[nodiscard]] bool peer_broke_protocol() const { return violated_; }          // why it is lost; the peer does not know yet
+  [[nodiscard]] bool peer_left() const { return had_lane_ && lanes_.empty(); }  // there was a lane, and there is none
 
   void on_lane_up(session::LaneIndex lane) override;
   void on_lane_down(session::LaneIndex lane) override;
@@ -48,6 +49,7 @@ class Forwarder final : public session::LinkHandler {
   session::LinkHandler* role_ = nullptr;
   bool detached_ = false;
   std::set<session::LaneIndex> lanes_;
+  bool had_lane_ = false;
   std::vector<Early> early_;
   session::OpenJoiner joiner_;
   std::optional<session::Open> open_;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,15 +17,26 @@
 
 namespace ccixfer::program::test {
 
+inline session::SealSetup new_key() {
+  return {trust::Identity::generate(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
+}
+
 // Who dials: a session whose files are the test's.
 class Guest final : public session::LinkHandler {
  public:
-  Guest(session::fake::Net& net, uint8_t transfer, session::Direction direction, uint64_t seed)
+  // `sealed`: with a key of its own, made for this.
+  Guest(session::fake::Net& net, uint8_t transfer, session::Direction direction, uint64_t seed, bool sealed = false)
       : side(net, "", seed), source(side) {
     session::Hello hello;
     hello.transfer[0] = transfer;
     hello.direction = direction;
+    hello.sealed = sealed;
     link = std::make_unique<session::Link>(*side.endpoint, hello, *this);
+    if (sealed) {
+      const session::SealSetup key = new_key();
+      id = key.identity.id();
+      link->secure(key);
+    }
     source.link = link.get();
     side.hub->add_link(link.get());
     dialler = std::make_unique<session::Dialler>(*side.endpoint, *link, "fake://far", seed);
@@ -81,7 +93,8 @@ class Guest final : public session::LinkHandler {
   std::unique_ptr<session::Link> link;
   std::unique_ptr<session::Dialler> dialler;
   std::vector<session::Message> messages;
-  bool is_gone = false;  // its node has lost its power: what it has sent still arrives
+  std::optional<trust::PeerId> id;  // sealed
+  bool is_gone = false;             // its node has lost its power: what it has sent still arrives
 
  private:
   std::map<session::LaneIndex, uint64_t> limits_;

@@ -189,40 +189,6 @@ TEST_CASE("acceptor__as_many_wait_as_may__the_next_one_is_refused_and_so_is_it_t
   CHECK(answer(rig, hello_of(1)) == "network: the peer is busy with other transfers: try again later");
 }
 
-// They come as fast as they can, and the first of them makes room when it has had its time.
-TEST_CASE("acceptor__strangers_who_prove_nothing__are_bounded_and_the_oldest_makes_room") {
-  struct Nobody final : PeerGate {
-    Result<void> may_wait(const session::Link&, const session::Open&, const std::string&) override {
-      return fail(ErrorKind::not_authorised, "nobody may");
-    }
-    Result<policy::Grant> admit(const session::Link&, const session::Open&, const std::string&) override {
-      return fail(ErrorKind::not_authorised, "nobody may");
-    }
-    std::optional<Error> ended(const session::Link&, const Error&) override { return std::nullopt; }
-    std::string name_of(const trust::ProvedPeer&) const override { return ""; }
-  } gate;
-  AcceptorRig rig([&](AcceptorOptions& options) {
-    options.seal = [] {
-      return session::SealSetup{trust::Identity::generate(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
-    };
-    options.gate = &gate;
-  });
-  session::Hello hello;
-  hello.sealed = true;
-  for (size_t i = 0; i < unproved_sessions_max; ++i) REQUIRE(rig.acceptor->on_new_session(hello, rig.now));
-  const auto one_more = rig.acceptor->on_new_session(hello, rig.now);
-  REQUIRE_FALSE(one_more);
-  CHECK(one_more.error().kind == ErrorKind::network);  // it may try again
-  for (int i = 0; i < 20; ++i) {
-    rig.run_for(unproved_kept);
-    CHECK(rig.acceptor->on_new_session(hello, rig.now));
-  }
-  rig.run_for(farewell_timeout * 2);
-  CHECK(rig.acceptor->sessions() <= unproved_sessions_max);
-  rig.run_for(open_timeout);
-  CHECK(rig.acceptor->sessions() == 0);
-}
-
 TEST_CASE("acceptor__a_session_is_found__by_its_number_and_transfer_while_it_lives") {
   AcceptorRig rig;
   Guest& guest = rig.arrive_and_run(9);

@@ -1,0 +1,93 @@
+// The side that listens and whom it knows: strangers keep nobody out, and each peer has what it was granted.
+#include <catch2/catch.hpp>
+
+#include "app/main/farewell.h"
+#include "tests/unit/main/acceptor_rig.h"
+
+using namespace ccixfer;
+using namespace ccixfer::program;
+using namespace ccixfer::program::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Knows one peer, and lets nobody in.
+struct OneKnown final : PeerGate {
+  std::optional<trust::PeerId> known{};
+  Result<void> may_wait(const session::Link&, const session::Open&, const std::string&) override {
+    return fail(ErrorKind::not_authorised, "nobody may");
+  }
+  Result<policy::Grant> admit(const session::Link&, const session::Open&, const std::string&) override {
+    return fail(ErrorKind::not_authorised, "nobody may");
+  }
+  std::optional<Error> ended(const session::Link&, const Error&) override { return std::nullopt; }
+  std::string name_of(const trust::ProvedPeer& peer) const override { return peer.id == known ? "one" : ""; }
+};
+
+struct SealedRig : AcceptorRig {
+  explicit SealedRig(PeerGate& gate, const std::function<void(AcceptorOptions&)>& change = {})
+      : AcceptorRig([&](AcceptorOptions& options) {
+          options.seal = new_key;
+          options.gate = &gate;
+          if (change) change(options);
+        }) {}
+  // It has proved the key that it has made for this, and says nothing.
+  Guest& arrive(uint8_t transfer) {
+    guests.push_back(std::make_unique<Guest>(net, transfer, session::Direction::push, 100 + ++dialled, true));
+    Guest& guest = *guests.back();
+    REQUIRE(run([&] { return guest.link->is_secured() && guest.link->messages_delivered(); }));
+    return guest;
+  }
+};
+
+}  // namespace
+
+// They come as fast as they can, and the first of them makes room when it has had its time.
+TEST_CASE("acceptor__strangers_who_prove_nothing__are_bounded_and_the_oldest_makes_room") {
+  OneKnown gate;
+  SealedRig rig(gate);
+  session::Hello hello;
+  hello.sealed = true;
+  for (size_t i = 0; i < strangers_max; ++i) REQUIRE(rig.acceptor->on_new_session(hello, rig.now));
+  const auto one_more = rig.acceptor->on_new_session(hello, rig.now);
+  REQUIRE_FALSE(one_more);
+  CHECK(one_more.error().kind == ErrorKind::network);  // it may try again
+  for (int i = 0; i < 20; ++i) {
+    rig.run_for(stranger_kept);
+    CHECK(rig.acceptor->on_new_session(hello, rig.now));
+  }
+  rig.run_for(farewell_timeout * 2);
+  CHECK(rig.acceptor->sessions() <= strangers_max);
+  rig.run_for(open_timeout);
+  CHECK(rig.acceptor->sessions() == 0);
+}
+
+// A key costs nothing: who has proved one that nobody knows is as much a stranger as before.
+TEST_CASE("acceptor__strangers_who_prove_keys_of_their_own_and_say_nothing__are_bounded_too") {
+  OneKnown gate;
+  SealedRig rig(gate);
+  Guest& known = rig.arrive(0);
+  gate.known = known.id;
+  for (size_t i = 0; i < strangers_max; ++i) rig.arrive(1).is_gone = true;  // it is there and takes nothing any more
+  CHECK(rig.acceptor->sessions() == 1 + strangers_max);
+  for (int i = 0; i < 10; ++i) {
+    rig.run_for(stranger_kept);
+    rig.arrive(2).is_gone = true;
+    CHECK(rig.acceptor->sessions() == 1 + strangers_max);
+  }
+  CHECK_FALSE(known.got<session::Abort>());
+  known.open({session::option_recursive, ""});
+  REQUIRE(rig.run([&] { return known.got<session::Abort>(); }));
+  CHECK(known.all<session::Abort>().front().message == "nobody may");  // it was there to the end
+}
+
+TEST_CASE("acceptor__a_stranger_who_leaves_before_it_says_what_it_wants__leaves_nothing_behind") {
+  OneKnown gate;
+  SealedRig rig(gate);
+  Guest& stranger = rig.arrive(1);
+  REQUIRE(rig.acceptor->sessions() == 1);
+  const Instant before = rig.now;
+  rig.leave(stranger);
+  REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
+  CHECK(rig.now < after(before, stranger_kept));
+}
