@@ -30,10 +30,11 @@ TicketRow* row_of(std::vector<TicketRow>& rows, const trust::TicketNumber& numbe
   return found == rows.end() ? nullptr : &*found;
 }
 
-const TicketDelivery* delivery_of(const TicketRow& row, const TransferId& transfer) {
-  const auto found =
-      std::find_if(row.delivered.begin(), row.delivered.end(), [&](const auto& one) { return one.transfer == transfer; });
-  return found == row.delivered.end() ? nullptr : &*found;
+// It was delivered so lately that its dialler may not know. What comes later under its id is a transfer of its own: the id is the
+// peer's choice, and one that was used once must not be good for ever.
+bool is_echo(const TicketRow& row, const TransferId& transfer, int64_t now_s) {
+  return std::any_of(row.delivered.begin(), row.delivered.end(),
+                     [&](const TicketDelivery& one) { return one.transfer == transfer && now_s - one.at_s <= ticket_echo_s; });
 }
 
 // The last instant at which anybody could still be told something about the ticket.
@@ -72,7 +73,8 @@ void forget_old_deliveries(TicketRow& row, int64_t now_s) {
 }
 
 void deliver(TicketRow& row, const TicketDelivery& delivery) {
-  if (delivery_of(row, delivery.transfer) != nullptr) return;
+  if (is_echo(row, delivery.transfer, delivery.at_s)) return;
+  std::erase_if(row.delivered, [&](const TicketDelivery& one) { return one.transfer == delivery.transfer; });
   if (row.uses_left > 0) --row.uses_left;
   forget_old_deliveries(row, delivery.at_s);
   if (row.delivered.size() == ticket_uses_max) row.delivered.erase(row.delivered.begin());
@@ -232,20 +234,20 @@ Result<bool> TicketStore::may_run(const TicketRow& row, const TransferId& transf
   const int64_t now_s = wall_clock_s_();
   const auto running = running_.find(row.number);
   if (running != running_.end() && running->second.contains(transfer)) return false;
-  if (const TicketDelivery* before = delivery_of(row, transfer); before != nullptr && now_s - before->at_s <= ticket_echo_s)
-    return false;
+  if (is_echo(row, transfer, now_s)) return false;
   if (row.uses_left == 0) return not_accepted("the ticket is used up: ask for a new one");
   if (row.expires_s <= now_s) return not_accepted("the ticket has expired: ask for a new one");
   if (running_undelivered(row) >= row.uses_left) return in_use();
   return true;
 }
 
-// Those that were delivered have taken their use already.
+// Those that were delivered lately have taken their use already.
 size_t TicketStore::running_undelivered(const TicketRow& row) const {
   const auto running = running_.find(row.number);
   if (running == running_.end()) return 0;
+  const int64_t now_s = wall_clock_s_();
   size_t counted = 0;
-  for (const auto& [other, sessions] : running->second) counted += delivery_of(row, other) == nullptr ? 1u : 0u;
+  for (const auto& [other, sessions] : running->second) counted += is_echo(row, other, now_s) ? 0u : 1u;
   return counted;
 }
 

@@ -5,7 +5,8 @@
 //   most as many transfers run with a ticket as it has uses left, whatever processes share the file (ticket_slots.h). A transfer
 //   that runs in one process cannot begin anew in another until its session has ended there.
 // - A transfer that runs may begin new sessions although its ticket has expired meanwhile, and one that was delivered may do so for
-//   ticket_echo_s more, since its dialler may not have heard the end.
+//   ticket_echo_s more, since its dialler may not have heard the end. What is delivered later than that takes a use of its own,
+//   whatever id the dialler gives it.
 // - What a stranger learns: nothing. An unknown number, a wrong proof and another root give the same words. Only who proves the
 //   secret is told that the ticket has expired or is used up; for that, rows are kept for ticket_told_s and pruned then.
 //

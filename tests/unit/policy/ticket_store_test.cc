@@ -162,6 +162,29 @@ TEST_CASE("tickets__delivered_but_the_end_was_not_heard__may_come_again_for_a_wh
   contains(refusal(rig.admit(restarted, ticket, 1), ErrorKind::authentication), "used up");
 }
 
+// Its id is the peer's choice: one that was delivered once is good for no transfer without a use.
+TEST_CASE("tickets__delivered_under_the_same_id_after_a_while__takes_a_use_each_time") {
+  Rig rig;
+  const auto ticket = rig.issue(3);
+  rig.use(ticket, 1);
+  rig.now_s += ticket_echo_s;
+  rig.use(ticket, 1);  // it had not heard the end
+  CHECK((*rig.store.find(ticket.number).value()).uses_left == 2);
+  rig.now_s += 1;
+  rig.use(ticket, 1);
+  CHECK((*rig.store.find(ticket.number).value()).uses_left == 1);
+  rig.now_s += ticket_echo_s + 1;
+  {
+    auto again = rig.admit(ticket, 1);
+    REQUIRE(again);
+    contains(refusal(rig.admit(ticket, 2), ErrorKind::network), "in use");  // it runs, and will take the last use
+    REQUIRE(again->delivered());
+  }
+  CHECK((*rig.store.find(ticket.number).value()).uses_left == 0);
+  rig.now_s += ticket_echo_s + 1;
+  contains(refusal(rig.admit(ticket, 1), ErrorKind::authentication), "used up");
+}
+
 TEST_CASE("tickets__expired__is_told_to_its_holder_only_and_a_running_transfer_goes_on") {
   Rig rig;
   const auto ticket = rig.issue();
