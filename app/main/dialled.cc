@@ -28,6 +28,13 @@ std::string at(const std::string& what, const std::string& uri, const char* what
   return fmt::format("{}: {}: {}", what, uri, what_to_do);
 }
 
+// One host of our authority, which may have been given a new key meanwhile.
+bool share_a_name(const trust::ProvedPeer& one, const trust::ProvedPeer& other) {
+  return one.certified && other.certified && std::any_of(one.names.begin(), one.names.end(), [&](const std::string& name) {
+           return std::find(other.names.begin(), other.names.end(), name) != other.names.end();
+         });
+}
+
 }  // namespace
 
 bool is_passing(ErrorKind kind) {
@@ -179,14 +186,16 @@ void DialledTransfer::turn_attempt(Instant now) {
 Result<void> DialledTransfer::judge_peer() {
   const trust::ProvedPeer* peer = attempt_->link.proved();
   if (peer == nullptr) return {};
-  if (peer_ && *peer_ != peer->id) {
+  const bool is_other = peer_ && peer_->id != peer->id;
+  if (is_other && !share_a_name(*peer_, *peer)) {
     return fail(ErrorKind::authentication, fmt::format("another peer answers now: {}: it was {} and is {}: check who runs there",
-                                                       plan_.uri, trust::to_string(*peer_), trust::to_string(peer->id)));
+                                                       plan_.uri, trust::to_string(peer_->id), trust::to_string(peer->id)));
   }
-  if (!peer_) {
+  if (!peer_ || is_other) {
     if (auto judged = plan_.judge_peer(*peer, plan_.uri); !judged) return judged;
   }
-  peer_ = peer->id;
+  if (is_other) log(LogLevel::info, "the peer at {} has another key now: {}", plan_.uri, trust::to_string(peer->id));
+  peer_ = *peer;
   return {};
 }
 

@@ -73,7 +73,7 @@ class DialledTransfer {
   [[nodiscard]] Duration timeout() const { return plan_.timeout; }
   [[nodiscard]] report::Waiting waiting(Instant now) const;  // for what, while moving()
   [[nodiscard]] std::string transfer() const { return transfer_name(plan_.hello.transfer); }
-  [[nodiscard]] std::string identity() const { return peer_ ? trust::to_string(*peer_) : std::string(); }
+  [[nodiscard]] std::string identity() const { return peer_ ? trust::to_string(peer_->id) : std::string(); }
   [[nodiscard]] std::optional<uint32_t> place() const;  // it waits at the peer, with so many before it
   [[nodiscard]] bool ended() const;
   // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed, or a disk
@@ -116,9 +116,9 @@ class DialledTransfer {
   Instant counted_until_{};  // the last one of the sessions before, but for those in a row that got no further
   Instant begin_at_{};
   Reached reached_most_;
-  std::optional<trust::PeerId> peer_;  // as it was proved in the first session: a later one is with the same
   uint64_t answers_seen_ = 0;
   bool stood_still_ = false;  // until this turn: a person was asked
+  std::optional<trust::ProvedPeer> peer_;  // of the session before: a later one is with the same, which may have a new key
   uint32_t attempts_ = 0;
   uint32_t changed_sessions_ = 0;  // that ended because files had changed
   uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses, and their signs of life do not count
