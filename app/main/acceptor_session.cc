@@ -278,12 +278,10 @@ Result<void> Acceptor::Session::begin(Instant now) {
     book_ = std::make_shared<receipt::Book>();
     book_->begin(transfer_name(link_.hello().transfer));
   }
-  const bool has_rate = grant_ && grant_->rate_bytes_per_s;
   if (options.second != nullptr) {
     DestinationPart part;
     part.turns = acceptor_.turns_;
-    part.rate =
-        has_rate ? acceptor_.receive_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.receive_rates_.process();
+    part.rate = acceptor_.receive_rates_.of(grant_);
     role_ = make_second_receiver(services, link_, options.second, part);
   } else if (options.root != nullptr) {
     DestinationPart part{options.root, open.options, path.path};
@@ -291,8 +289,7 @@ Result<void> Acceptor::Session::begin(Instant now) {
     part.peer = grant_ && !grant_->name.empty() ? grant_->name : peer_;
     part.aside = aside_;
     if (open.deletes) part.deletes = recv::DeleteWish{*open.deletes, open.rules.value_or(filter::Rules{})};
-    part.rate =
-        has_rate ? acceptor_.receive_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.receive_rates_.process();
+    part.rate = acceptor_.receive_rates_.of(grant_);
     part.record = transfer_->record;
     part.receipt = book_.get();
     if (takes_first) part.first = open.first;
@@ -306,7 +303,7 @@ Result<void> Acceptor::Session::begin(Instant now) {
     part.list = open.list;
     part.tells_listed = open.deletes.has_value();
     part.turns = acceptor_.turns_;
-    part.rate = has_rate ? acceptor_.send_rates_.of(grant_->name, *grant_->rate_bytes_per_s) : acceptor_.send_rates_.process();
+    part.rate = acceptor_.send_rates_.of(grant_);
     part.record = transfer_->record;
     part.receipt = book_.get();
     role_ = make_source(services, link_, part);
@@ -322,8 +319,7 @@ Result<void> Acceptor::Session::help(const Teams::Place& place, Instant now) {
   counts_ = false;
   DestinationPart part;
   part.turns = acceptor_.turns_;
-  part.rate = acceptor_.receive_rates_.process();
-  if (grant_ && grant_->rate_bytes_per_s) part.rate = acceptor_.receive_rates_.of(grant_->name, *grant_->rate_bytes_per_s);
+  part.rate = acceptor_.receive_rates_.of(grant_);
   if (place.seat == Teams::Seat::late) {
     role_ = make_late_helper(acceptor_.services_, link_, place.how);
   } else {

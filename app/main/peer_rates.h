@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+
+#include "app/trust/grants.h"
 
 namespace ccixfer::program {
 
@@ -23,6 +26,10 @@ class PeerRates {
       entry = {cap, rate_bytes_per_s};
     }
     return cap;
+  }
+  // Of a session's peer, which may have none; no grant: --insecure.
+  [[nodiscard]] std::shared_ptr<Cap> of(const std::optional<policy::Grant>& grant) {
+    return grant && grant->rate_bytes_per_s ? of(grant->name, *grant->rate_bytes_per_s) : process_;
   }
   [[nodiscard]] const std::shared_ptr<Cap>& process() const { return process_; }
 

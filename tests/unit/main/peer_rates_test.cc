@@ -38,4 +38,15 @@ TEST_CASE("peer_rates__a_rate_that_was_changed__holds_for_the_next_session_while
   CHECK(rates.of("a", 0) == none);
 }
 
+TEST_CASE("peer_rates__a_grant_without_a_rate_and_no_grant__have_the_cap_of_the_process") {
+  PeerRates<Cap> rates(std::make_shared<Cap>(1000, nullptr));
+  std::optional<policy::Grant> grant;
+  CHECK(rates.of(grant) == rates.process());
+  grant = policy::Grant{};
+  grant->name = "a";
+  CHECK(rates.of(grant) == rates.process());
+  grant->rate_bytes_per_s = 10;
+  CHECK(rates.of(grant) == rates.of("a", 10));
+}
+
 }  // namespace ccixfer::program
