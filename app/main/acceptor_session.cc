@@ -362,12 +362,18 @@ void Acceptor::Session::tell_team_end(Instant now) {
   transfer_->record = std::make_shared<session::TransferRecord>(session::TransferRecord::files_max_of_acceptor);  // it is large
 }
 
+// The peer chose the transfer's id: what it proved stands beside it, so that no other peer's receipt is replaced.
+std::string Acceptor::Session::receipt_name() const {
+  const std::string transfer = transfer_name(link_.hello().transfer);
+  return link_.proved() == nullptr ? transfer : fmt::format("{}.{}", transfer, trust::to_string(link_.proved()->id));
+}
+
 void Acceptor::Session::write_receipt() {
   const ListenerReceipts& receipts = acceptor_.options_.receipts;
   const session::Open& open = *forwarder_.open();
   const PeerPath path = peer_path(open.path);
   const bool names_directory = (open.options & session::option_directory) != 0;
-  ReceiptOrder order{.book = book_, .file = receipts.directory + "/" + transfer_name(link_.hello().transfer) + ".receipt"};
+  ReceiptOrder order{.book = book_, .file = receipts.directory + "/" + receipt_name() + ".receipt"};
   order.header.side = receipts.side;
   order.header.peer = link_.proved() != nullptr ? trust::to_string(link_.proved()->id) : who_.address;
   order.header.path = path.path;

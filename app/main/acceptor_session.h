@@ -102,6 +102,7 @@ class Acceptor::Session {
 
   void tell_team_end(Instant now);
 
+  [[nodiscard]] std::string receipt_name() const;
   void write_receipt();
 
   void count();

@@ -1,5 +1,6 @@
 // Receipts (app/receipt) of the transfers of a process: at the side that dials one for the command, in the file of --receipt; at a
-// side that listens one for each transfer, TRANSFER.receipt in the directory of --receipt.
+// side that listens one for each transfer, TRANSFER.PEER.receipt in the directory of --receipt, PEER being the id that the peer
+// proved; TRANSFER.receipt with --insecure.
 // A receipt is written when the transfer has ended with all or a part delivered. Otherwise nothing is written, and what stands
 // there stays. It is signed by the identity of the process; nobody signs it with --insecure.
 #pragma once

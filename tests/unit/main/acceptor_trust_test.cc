@@ -1,5 +1,7 @@
 // The side that listens and whom it knows: strangers keep nobody out, and each peer has what it was granted.
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <set>
 
 #include "app/main/farewell.h"
 #include "tests/unit/main/acceptor_rig.h"
@@ -22,6 +24,13 @@ struct OneKnown final : PeerGate {
   }
   std::optional<Error> ended(const session::Link&, const Error&) override { return std::nullopt; }
   std::string name_of(const trust::ProvedPeer& peer) const override { return peer.id == known ? "one" : ""; }
+};
+
+struct Everybody final : PeerGate {
+  Result<void> may_wait(const session::Link&, const session::Open&, const std::string&) override { return {}; }
+  Result<policy::Grant> admit(const session::Link&, const session::Open&, const std::string&) override { return policy::Grant{}; }
+  std::optional<Error> ended(const session::Link&, const Error&) override { return std::nullopt; }
+  std::string name_of(const trust::ProvedPeer&) const override { return ""; }
 };
 
 struct SealedRig : AcceptorRig {
@@ -90,4 +99,24 @@ TEST_CASE("acceptor__a_stranger_who_leaves_before_it_says_what_it_wants__leaves_
   rig.leave(stranger);
   REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
   CHECK(rig.now < after(before, stranger_kept));
+}
+
+// The id is the peer's choice, and stands in clear in each hello.
+TEST_CASE("acceptor__two_peers_with_one_transfer_id__have_a_receipt_each") {
+  recv::test::TemporaryDirectory receipts;
+  Everybody gate;
+  SealedRig rig(gate, [&](AcceptorOptions& options) { options.receipts = {receipts.path(), "/data", receipt::Side::destination}; });
+  std::set<std::string> expected;
+  for (int i = 0; i < 2; ++i) {
+    Guest& guest = rig.arrive(9);
+    expected.insert("09000000000000000000000000000000." + trust::to_string(*guest.id) + ".receipt");
+    guest.open({session::option_recursive, ""});
+    REQUIRE(rig.run([&] { return guest.got<session::Opened>(); }));
+    rig.finish(guest);
+    REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
+    rig.leave(guest);
+  }
+  std::set<std::string> there;
+  for (const auto& entry : std::filesystem::directory_iterator(receipts.path())) there.insert(entry.path().filename());
+  CHECK(there == expected);
 }
