@@ -252,18 +252,18 @@ void DialledTransfer::look_at_lanes(Instant now) {
   attempt.dialler.set_lanes(attempt.lanes->lanes());
 }
 
+void DialledTransfer::got_further(Instant now) {
+  last_sign_ = now;
+  fruitless_ = 0;
+  losses_in_vain_ = 0;
+}
+
 void DialledTransfer::watch_progress(Instant now) {
   Attempt& attempt = *attempt_;
-  if (attempt.role && advance(reached_most_, reached_by(attempt.role->tally()))) {
-    last_sign_ = now;
-    fruitless_ = 0;
-    losses_in_vain_ = 0;
-  }
+  if (attempt.role && advance(reached_most_, reached_by(attempt.role->tally()))) got_further(now);
   if (!attempt.role && attempt.forwarder.queue_news() != attempt.queue_news_seen) {
     attempt.queue_news_seen = attempt.forwarder.queue_news();
-    last_sign_ = now;
-    fruitless_ = 0;
-    losses_in_vain_ = 0;
+    got_further(now);
     const uint32_t before = attempt.forwarder.queued()->before;
     if (attempt.place_told != before) services_.reporter.waiting(transfer_name(plan_.hello.transfer), before);
     attempt.place_told = before;
@@ -319,7 +319,10 @@ void DialledTransfer::judge(Instant now) {
     const Error* error = attempt.role->error();
     const Error end = error != nullptr ? *error : attempt.role->end();
     const bool had_changes = error != nullptr && end.kind == ErrorKind::vanished;  // a role says so only where it is tried again
-    if (had_changes) ++changed_sessions_;
+    if (had_changes) {
+      ++changed_sessions_;
+      got_further(now);  // it came to its end, though it may have found nothing that an earlier session had not
+    }
     return end_attempt(now, end, error != nullptr && (is_passing(end.kind) || had_changes));
   }
   if (attempt.dialler.session_lost()) {

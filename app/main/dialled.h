@@ -3,9 +3,10 @@
 // transfer id with a new role; what is at the receiver already is found there. It ends when the role ends, when the peer
 // refuses, or after `timeout` without progress: then with timeout (30) when the peer was ever reached, else with what the dialler
 // found (no answer 35, no route 43, network 10). Progress is what the receiver has or said that no earlier session of the transfer
-// reached, and that the queue at the peer moves. Signs of life keep a session, but do not count beyond it: a peer that dies in each
-// session is given up, and so is one whose lanes die again and again. What cannot be sent again (standard input) gets no second
-// session. Files that changed while they were read get another session too, twice at most: its walk lists them as they are then.
+// reached, that the queue at the peer moves, and that a session came to its end. Signs of life keep a session, but do not count
+// beyond it: a peer that dies in each session is given up, and so is one whose lanes die again and again. What cannot be sent again
+// (standard input) gets no second session. Files that changed while they were read get another session too, twice at most: its walk
+// lists them as they are then.
 #pragma once
 #include <functional>
 #include <memory>
@@ -99,6 +100,7 @@ class DialledTransfer {
   void judge(Instant now);
   [[nodiscard]] bool may_leave(Instant now);
   void end_attempt(Instant now, Error why, bool again);
+  void got_further(Instant now);
   void watch_progress(Instant now);
   void look_at_lanes(Instant now);
   void turn_farewell(Instant now);

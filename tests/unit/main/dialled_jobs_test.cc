@@ -83,6 +83,35 @@ TEST_CASE("dialled__signs_of_life_in_sessions_that_get_no_further__do_not_count_
   CHECK(rig.passed() < 45s);
 }
 
+// Listing a large tree once more takes longer than the timeout, and gets no further than the first session did.
+TEST_CASE("dialled__long_sessions_that_end_as_files_changed__came_to_their_end_and_are_not_late") {
+  const auto direction = GENERATE(session::Direction::push, session::Direction::pull);
+  DialledRig rig([&](DialPlan& plan) {
+    plan.timeout = 30s;
+    plan.hello.direction = direction;
+  });
+  rig.script.tally.files_unchanged = 5;
+  for (int session = 1; session <= 3; ++session) {
+    REQUIRE(rig.run([&] { return rig.transfer->ended() || (rig.script.made == session && rig.transfer->moving()); }));
+    REQUIRE_FALSE(rig.transfer->ended());
+    for (int i = 0; i < 4; ++i) {
+      rig.run_to(rig.now + 10s);
+      rig.script.last_progress = rig.now;
+      rig.turn();
+    }
+    if (session < 3) rig.script.error = Error{ErrorKind::vanished, "a file changed"};
+    if (session == 3) rig.script.tally.files_vanished = 1;
+    rig.script.finished = true;
+    REQUIRE(rig.run([&] { return rig.transfer->ended() || rig.script.living == 0; }));
+    rig.script.finished = false;
+    rig.script.error.reset();
+  }
+  REQUIRE(rig.run_to_the_end());
+  CHECK(rig.transfer->result().kind == ErrorKind::vanished);
+  CHECK(rig.script.made == 3);
+  CHECK(rig.retries() == Words{"a file changed", "a file changed"});
+}
+
 // Somebody on the way who cuts each connection after a while: what has moved until then is no progress.
 TEST_CASE("dialled__lanes_that_die_again_and_again__signs_of_life_do_not_count_from_the_tenth_on") {
   DialledRig rig([](DialPlan& plan) { plan.timeout = 30s; });
