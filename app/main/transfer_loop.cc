@@ -19,6 +19,7 @@
 #include "app/main/uri_file.h"
 #include "app/recv/history.h"
 #include "app/recv/opened_root.h"
+#include "app/report/outcome.h"
 #include "app/session/hub.h"
 #include "app/session/limits.h"
 #include "app/trust/places.h"
@@ -31,6 +32,7 @@ namespace {
 
 constexpr unsigned work_threads_max = 8;
 constexpr unsigned work_threads_min = 2;
+constexpr Duration jobs_patience = std::chrono::milliseconds(500);  // a disk that answers needs less
 
 unsigned work_threads() { return std::clamp(std::thread::hardware_concurrency(), work_threads_min, work_threads_max); }
 
@@ -304,6 +306,7 @@ class TransferLoop::DialHandler final : public LoopHandler {
       : impl_(impl),
         all_(all),
         set_rate_(plan.set_rate),
+        is_push_(plan.hello.direction == session::Direction::push),
         transfer_(impl.services, impl.hub, std::move(plan), impl.process.loop.now()) {
     if (second) second_.emplace(impl.services, impl.hub, std::move(*second));
   }
@@ -324,13 +327,13 @@ class TransferLoop::DialHandler final : public LoopHandler {
       moving.timeout = transfer_.timeout();
       impl_.process.reporter.progress(moving);
     }
-    return !is_over || (second_ && !second_->is_over());
+    return !is_over || (second_ && !second_->is_over()) || waits_for_jobs(now);
   }
   Instant next_deadline() const override {
     const Instant speak = transfer_.moving() ? impl_.process.reporter.progress_due() : never;
     const Instant stop = impl_.stopped || !impl_.stop ? never : impl_.stop->next_deadline();
     const Instant second = second_ ? second_->next_deadline() : never;
-    return std::min({impl_.next_deadline(), transfer_.next_deadline(), speak, stop, second});
+    return std::min({impl_.next_deadline(), transfer_.next_deadline(), speak, stop, second, jobs_until_});
   }
   void on_signal(int number, Instant now) override {
     impl_.process.reporter.set_now(now);
@@ -341,7 +344,8 @@ class TransferLoop::DialHandler final : public LoopHandler {
     if (second_) second_->stop(interruption("run the same command again to resume"));
   }
   CommandEnd end() const {
-    CommandEnd end{transfer_.result(), transfer_.tally(), transfer_.transfer(), transfer_.identity(), transfer_.is_in_use()};
+    CommandEnd end{transfer_.result(), transfer_.tally(), transfer_.transfer(), transfer_.identity(),
+                   transfer_.is_in_use() || leaves_jobs()};
     if (!second_) return end;
     end.tally.bytes_sent += second_->bytes_sent();
     end.in_use = end.in_use || second_->is_in_use();
@@ -354,12 +358,25 @@ class TransferLoop::DialHandler final : public LoopHandler {
     transfer_.stop({ErrorKind::timeout, fmt::format("stopped in time: --stop-at {}: run the same command again to resume",
                                                     printable(impl_.stop_text))});
   }
+  // A source leaves its jobs behind, and the work pool's end would wait for a disk that does not answer.
+  [[nodiscard]] bool leaves_jobs() const {
+    const ErrorKind kind = transfer_.result().kind;
+    const bool is_cut_short = kind == ErrorKind::timeout || kind == ErrorKind::interrupted;
+    return impl_.work.in_flight() > 0 && (is_cut_short || (is_push_ && !report::has_delivered(kind)));
+  }
+  [[nodiscard]] bool waits_for_jobs(Instant now) {
+    if (impl_.stopped || !leaves_jobs()) return false;
+    if (jobs_until_ == never) jobs_until_ = after(now, jobs_patience);
+    return now < jobs_until_;
+  }
 
   Impl& impl_;
   const Tally all_;
   const std::function<void(uint64_t, Instant)> set_rate_;
+  const bool is_push_;
   DialledTransfer transfer_;
   std::optional<SecondDial> second_;
+  Instant jobs_until_ = never;  // from the transfer's end on
 };
 
 CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all, std::optional<SecondPlan> second) {
@@ -369,9 +386,6 @@ CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all, std::optional<Sec
   auto handler = std::make_unique<DialHandler>(*impl_, std::move(plan), all, std::move(second));
   impl_->process.loop.run(*handler);
   CommandEnd end = handler->end();
-  // A source leaves its jobs behind; the work pool's end would wait for a disk that does not answer.
-  const bool cut_short = end.error.kind == ErrorKind::timeout || end.error.kind == ErrorKind::interrupted;
-  if (cut_short && impl_->work.in_flight() > 0) end.in_use = true;
   if (end.in_use) {
     impl_->given_up = true;
     static_cast<void>(handler.release());

@@ -1,6 +1,7 @@
 // `send` and `recv` in one process: what is between the command line's options and the roles of a transfer.
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <future>
 
 #include "app/main/transfer_loop.h"
 #include "tests/unit/main/running.h"
@@ -25,6 +26,17 @@ bool only_in(const TemporaryDirectory& directory, const Words& names) {
   std::sort(found.begin(), found.end());
   return found == names;
 }
+
+// It is in a disk that does not answer until somebody lets it go.
+class StuckJob final : public ports::Job {
+ public:
+  explicit StuckJob(std::shared_future<void> let_go) : let_go_(std::move(let_go)) {}
+  void run(ports::FileSystem&) override { let_go_.wait(); }
+  void done() override {}
+
+ private:
+  const std::shared_future<void> let_go_;
+};
 
 }  // namespace
 
@@ -527,4 +539,36 @@ TEST_CASE("transfers__plans__have_a_name_of_their_own_and_the_options") {
     CHECK((*loop)->services().pool.count() == 63);
     return {};
   });
+}
+
+// Otherwise the process would hang, deaf to signals, until its own disk answers.
+TEST_CASE("transfers__push_that_fails_while_its_disk_does_not_answer__leaves_the_job_and_ends") {
+  for (const ErrorKind kind : {ErrorKind::no_answer, ErrorKind::ok}) {
+    const bool fails = kind != ErrorKind::ok;
+    TemporaryDirectory from, to;
+    from.write("f", "hello");
+    Running receiving_side(receiving(receiver(to.path())));
+    const std::string uri = fails ? "tcp://127.0.0.1:1" : receiving_side.uri();
+    const Ran sent(interrupted([&](const Process& process) -> CommandEnd {
+      auto loop = TransferLoop::create(process, insecure(), {}, {});
+      if (!loop) return {loop.error(), {}};
+      const SessionServices& services = (*loop)->services();
+      std::promise<void> let_go;
+      services.work.submit(std::make_unique<StuckJob>(let_go.get_future().share()));
+      TransferOptions options;
+      options.retries = 0;
+      DialPlan plan = make_plan(services, uri, options);
+      plan.hello.direction = session::Direction::push;
+      plan.open = {session::option_recursive, "f"};
+      plan.make_role = [&](session::Link& link, const RoleWish&) {
+        return make_source(services, link, {{from.path("f")}, -1, session::option_recursive});
+      };
+      const CommandEnd end = (*loop)->dial(std::move(plan), {});
+      let_go.set_value();
+      CHECK((*loop)->given_up() == fails);
+      return end;
+    }));
+    CHECK(sent.end.error.kind == kind);
+    CHECK(sent.end.in_use == fails);
+  }
 }
