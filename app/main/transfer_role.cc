@@ -245,19 +245,20 @@ report::Waiting waiting_for(session::Bottleneck what, const std::vector<report::
 }
 
 Error end_of_tally(const Tally& tally) {
-  const ErrorKind kind = report::kind_of_counts(tally.failed(), tally.vanished());
-  if (kind == ErrorKind::ok && tally.delete_skipped > 0) {
-    return {ErrorKind::max_delete, fmt::format("--max-delete reached: {} deleted, {} not: check the source and raise the limit",
-                                               tally.deleted, tally.delete_skipped)};
-  }
+  const ErrorKind kind = report::worse(report::kind_of_counts(tally.failed(), tally.vanished()),
+                                       tally.delete_skipped > 0 ? ErrorKind::max_delete : ErrorKind::ok);
   if (kind == ErrorKind::ok) return {ErrorKind::ok, ""};
-  if (tally.failed() == tally.delete_failed && tally.vanished() == 0) {
-    return {kind, fmt::format("{} could not be deleted: the rest is done: see the lines above and run again", tally.delete_failed)};
-  }
+  const std::string limit = fmt::format("--max-delete reached: {} deleted, {} not", tally.deleted, tally.delete_skipped);
+  const bool only_deletions = tally.failed() == tally.delete_failed && tally.vanished() == 0;
   const uint64_t count = tally.failed() + tally.vanished();
-  const char* what = kind == ErrorKind::partial ? "failed" : "vanished or changed";
-  return {kind, fmt::format("{} file{} {}: the rest is delivered: see the lines above and run again", count, count == 1 ? "" : "s",
-                            what)};
+  const std::string files =
+      fmt::format("{} file{} {}", count, count == 1 ? "" : "s", kind == ErrorKind::partial ? "failed" : "vanished or changed");
+  if (kind == ErrorKind::max_delete) {
+    return {kind, fmt::format("{}{}: check the source and raise the limit", limit, count > 0 ? ", and " + files : "")};
+  }
+  return {kind, fmt::format("{}{}: the rest is {}: see the lines above and run again",
+                            only_deletions ? fmt::format("{} could not be deleted", tally.delete_failed) : files,
+                            tally.delete_skipped > 0 ? ", and " + limit : "", only_deletions ? "done" : "delivered")};
 }
 
 report::Counts counts_of(const Tally& tally) {

@@ -38,7 +38,7 @@ using session::Tally;
 
 // What the transfer waits for, for the progress: `hops` are those of its path, of which the slowest is named when it is known.
 [[nodiscard]] report::Waiting waiting_for(session::Bottleneck what, const std::vector<report::Hop>& hops);
-// The end of a transfer that ran to its summary: ok, or how many files failed.
+// The end of a transfer that ran to its summary: ok, or how many files failed and deletions were left out; 23 before 25 before 24.
 [[nodiscard]] Error end_of_tally(const Tally& tally);
 [[nodiscard]] report::Counts counts_of(const Tally& tally);  // what vanished has failed too
 [[nodiscard]] session::TransferId make_transfer_id(ports::Entropy& entropy);

@@ -36,8 +36,10 @@ void HelperVoice::ask_for_put(uint64_t lane_session, uint64_t n) {
 
 session::TeamEnded team_ended_of(const session::Tally& tally) {
   session::TeamEnded how;
-  how.kind = tally.failed() > 0 ? ErrorKind::partial : tally.vanished() > 0 ? ErrorKind::vanished : ErrorKind::ok;
-  if (how.kind == ErrorKind::ok && tally.delete_skipped > 0) how.kind = ErrorKind::max_delete;
+  how.kind = tally.failed() > 0         ? ErrorKind::partial
+             : tally.delete_skipped > 0 ? ErrorKind::max_delete
+             : tally.vanished() > 0     ? ErrorKind::vanished
+                                        : ErrorKind::ok;
   how.files_ok = tally.files;
   how.files_unchanged = tally.files_unchanged;
   how.files_failed = tally.failed() + tally.vanished();

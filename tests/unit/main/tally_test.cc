@@ -3,6 +3,8 @@
 #include "app/main/dialled.h"
 #include "app/main/transfer_loop.h"
 #include "app/main/transfer_role.h"
+#include "app/recv/team.h"
+#include "app/report/outcome.h"
 
 namespace ccixfer::program {
 
@@ -37,6 +39,38 @@ TEST_CASE("end_of_tally__failed_and_vanished__23_before_24_at_either_end") {
   both.files_failed = 1;
   both.files_vanished = 1;
   CHECK(end_of_tally(both).message.rfind("2 files failed", 0) == 0);
+}
+
+TEST_CASE("end_of_tally__deletions_beyond_the_limit__23_before_25_before_24_and_always_said") {
+  for (const uint64_t failed : {0u, 2u}) {
+    for (const uint64_t vanished : {0u, 1u}) {
+      for (const uint64_t skipped : {0u, 3u}) {
+        INFO(failed << " failed, " << vanished << " vanished, " << skipped << " not deleted");
+        Tally tally;
+        tally.files_failed = failed;
+        tally.files_vanished = vanished;
+        tally.deleted = 7;
+        tally.delete_skipped = skipped;
+        ErrorKind expected = failed > 0 ? ErrorKind::partial : ErrorKind::ok;
+        if (skipped > 0) expected = report::worse(expected, ErrorKind::max_delete);
+        if (vanished > 0) expected = report::worse(expected, ErrorKind::vanished);
+        const Error end = end_of_tally(tally);
+        CHECK(end.kind == expected);
+        CHECK(recv::team_ended_of(tally).kind == expected);
+        CHECK((end.message.find("--max-delete reached: 7 deleted, 3 not") != std::string::npos) == (skipped > 0));
+        const char* files = failed > 0 && vanished > 0 ? "3 files failed"
+                            : failed > 0               ? "2 files failed"
+                                                       : "1 file vanished or changed";
+        CHECK((end.message.find(files) != std::string::npos) == (failed + vanished > 0));
+      }
+    }
+  }
+  Tally deletions;
+  deletions.delete_failed = 2;
+  deletions.delete_skipped = 3;
+  CHECK(end_of_tally(deletions).kind == ErrorKind::partial);
+  CHECK(end_of_tally(deletions).message ==
+        "2 could not be deleted, and --max-delete reached: 0 deleted, 3 not: the rest is done: see the lines above and run again");
 }
 
 TEST_CASE("pool_buffers__too_little_memory__usage_that_says_how_much") {
