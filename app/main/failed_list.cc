@@ -142,6 +142,7 @@ void FailedList::flush() {
 
 Result<void> FailedList::finish(uint64_t& left_out) {
   left_out = 0;
+  if (!had_session_) return {};
   flush();
   const std::string staged = fmt::format("{}.{}.tmp", file_, ::getpid());
   host::Descriptor list;

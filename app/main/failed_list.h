@@ -24,10 +24,14 @@ class FailedList {
   // "": none is asked for, and nothing is done.
   [[nodiscard]] static Result<std::unique_ptr<FailedList>> begin(const std::string& file, ListFormat format,
                                                                  const std::string& temporary_directory);
-  void session_begins() { ++sessions_; }
+  void session_begins() {
+    ++sessions_;
+    had_session_ = true;
+  }
   void transfer_ends() { sessions_ = 0; }                      // of several
   void ended(std::string_view path, std::string_view status);  // as of the events of files
-  // Once. Names that a line cannot hold are left out; `left_out` says how many.
+  // Once. Where no session began the file stays: nothing of what it names was tried again. Names that a line cannot hold are left
+  // out; `left_out` says how many.
   [[nodiscard]] Result<void> finish(uint64_t& left_out);
   [[nodiscard]] const std::string& file() const { return file_; }
 
@@ -43,6 +47,7 @@ class FailedList {
   int problem_ = 0;  // errno of the first write that failed
   uint64_t failed_ = 0, mended_ = 0;
   uint32_t sessions_ = 0;  // of the transfer that runs
+  bool had_session_ = false;
 };
 
 }  // namespace ccixfer::program

@@ -141,6 +141,11 @@ def test_failed_list__names_what_failed__and_is_empty_when_nothing_did():
             escaped = [b"./" + name if name.startswith(b"#") else name for name in names]   # --files-from -0 has comments too
             check(sorted(failed.read_bytes().split(b"\0")) == sorted([*escaped, b""]), f"{failed.read_bytes()}")
             subprocess.run(["find", arrived, "-name", "in the way", "-execdir", "rmdir", "{}", "+"], check=True)
+            before = failed.read_bytes()
+            there = native((receiver if job[0] == "send" else server).uris)
+            nobody = [str(word).replace(there, "tcp://127.0.0.1:9") for word in job]
+            away = lab.start(None, "away", *nobody, "--retries", "0", "--failed-list", failed)
+            check(away.wait() == 35 and failed.read_bytes() == before, f"{away.tail()}: {failed.read_bytes()}")
             good = lab.start(None, "good", *job, "--failed-list", failed)
             check(good.wait() == 0, good.tail())
             check(failed.read_bytes() == b"", f"{failed.read_bytes()}")

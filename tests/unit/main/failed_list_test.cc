@@ -44,6 +44,26 @@ TEST_CASE("failed_list__nothing_failed__is_empty_in_place_of_the_last_one") {
   CHECK(desk.directory.has("failed"));
 }
 
+TEST_CASE("failed_list__no_session_began__the_last_one_stays") {
+  const TemporaryDirectory directory;
+  directory.write("failed", "of yesterday\n");
+  const auto list = FailedList::begin(directory.path("failed"), ListFormat::lines, directory.path()).value();
+  SECTION("of one transfer") {}
+  SECTION("of several") { list->transfer_ends(); }
+  uint64_t left_out = 1;
+  REQUIRE(list->finish(left_out));
+  CHECK(left_out == 0);
+  CHECK(directory.read("failed") == "of yesterday\n");
+}
+
+TEST_CASE("failed_list__one_of_several_transfers_had_a_session__takes_the_place_of_the_last_one") {
+  Desk desk;
+  desk.directory.write("failed", "of yesterday\n");
+  desk.list->transfer_ends();
+  desk.list->transfer_ends();
+  CHECK(desk.finish().empty());
+}
+
 TEST_CASE("failed_list__names__one_a_line_as_files_from_reads_them") {
   Desk desk;
   for (const char* name : {"d/a", "#b", ";c", "d/#e", " f ", "not utf8 \xff\xfe", "esc \x1b[2J"}) desk.list->ended(name, "failed");

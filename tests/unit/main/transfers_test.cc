@@ -127,6 +127,29 @@ TEST_CASE("transfers__sources_that_are_not_there__are_said_before_anything_is_di
   CHECK(Ran(sending(dangling)).end.error.kind == ErrorKind::no_answer);
 }
 
+// Whoever sends what a list names, and writes it anew, would lose the names otherwise.
+TEST_CASE("transfers__nobody_is_reached__the_list_of_what_failed_stays") {
+  TemporaryDirectory from, to;
+  from.write("f", "hello");
+  from.write("failed", "of yesterday\n");
+  SendCommand send = send_of({from.path("f")}, "tcp://127.0.0.1:1/f");
+  send.transfer.retries = 0;
+  send.transfer.failed_list = from.path("failed");
+  ReceiveCommand pull = pull_of({"tcp://127.0.0.1:1/f"}, to.path("d"));
+  pull.transfer.retries = 0;
+  pull.transfer.failed_list = from.path("failed");
+  CHECK(Ran(sending(send)).end.error.kind == ErrorKind::no_answer);
+  CHECK(Ran(receiving(pull)).end.error.kind == ErrorKind::no_answer);
+  send.team.part = "2/2";
+  CHECK(Ran(sending(send)).end.error.kind == ErrorKind::no_answer);
+  CHECK(from.read("failed") == "of yesterday\n");
+  Running receiving_side(receiving(receiver(to.path())));
+  send.destination = receiving_side.uri() + "/f";
+  send.team.part = "";
+  CHECK(of(Ran(sending(send)).end) == "ok: ");
+  CHECK(from.read("failed").empty());
+}
+
 TEST_CASE("transfers__standard_input__is_a_source_and_one_that_cannot_be_read_is_said_so") {
   TemporaryDirectory from, to;
   from.write("f",
