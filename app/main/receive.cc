@@ -246,6 +246,12 @@ class TemporaryDirectory {
   std::string path_;
 };
 
+// What came into the temporary directory goes with it.
+void nothing_is_kept(Tally& tally) {
+  tally.files_failed += std::exchange(tally.files, 0);
+  tally.bytes = 0;
+}
+
 // `-`: nobody shall read bytes that were not verified, so the file is pulled whole first.
 CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand command, const std::vector<Place>& places,
                                    std::optional<Security>& security) {
@@ -267,9 +273,13 @@ CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand comman
       std::filesystem::path(directory.path()) / std::filesystem::path(peer_path(path).path).filename();
   std::error_code problem;
   if (std::filesystem::symlink_status(file, problem).type() == std::filesystem::file_type::regular) {
-    if (auto written = write_out(file, STDOUT_FILENO); !written) end.error = written.error();
+    if (auto written = write_out(file, STDOUT_FILENO); !written) {
+      end.error = written.error();
+      nothing_is_kept(end.tally);
+    }
     return end;
   }
+  nothing_is_kept(end.tally);
   end.error = {ErrorKind::source_selection, fmt::format("not a file: {}: give the URI of one file", command.uris.front())};
   return end;
 }

@@ -355,6 +355,9 @@ TEST_CASE("transfers__pull_to_standard_output__a_whole_file_and_nothing_else") {
   CHECK(pull({uri + "/d/big", uri + "/d/big"}) == one);
   CHECK(pull({uri + "/d/"}) == one);
   CHECK(pull({uri + "/d"}) == "source_selection: not a file: " + uri + "/d: give the URI of one file");
+  const Tally of_directory = Ran(receiving(pull_of({uri + "/d"}, "-"))).end.tally;
+  CHECK(of_directory.files == 0);  // what came of it is kept nowhere
+  CHECK(of_directory.files_failed == 1);
   CHECK(pull({uri + "/none"}).rfind("source_selection: ", 0) == 0);
   CHECK(pull({uri + "/d/big"}, true) == "ok: ");
   CHECK(output.take().empty());
@@ -369,10 +372,13 @@ TEST_CASE("transfers__standard_output_that_takes_no_more__is_an_error") {
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   dup2(full, STDOUT_FILENO);
   close(full);
-  const std::string ended = of(Ran(receiving(pull_of({uri + "/f"}, "-"))).end);
+  const CommandEnd ended = Ran(receiving(pull_of({uri + "/f"}, "-"))).end;
   dup2(before, STDOUT_FILENO);
   close(before);
-  CHECK(ended == "file_io: cannot write: standard output: No space left on device: make room there");
+  CHECK(of(ended) == "file_io: cannot write: standard output: No space left on device: make room there");
+  CHECK(ended.tally.files == 0);  // it came, and is nowhere
+  CHECK(ended.tally.files_failed == 1);
+  CHECK(ended.tally.bytes == 0);
 }
 
 TEST_CASE("transfers__the_temporary_directory__is_TMPDIR_and_goes") {
