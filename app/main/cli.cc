@@ -388,7 +388,7 @@ class Parser {
       if (!send_.sources.empty()) return usage("bad command line", send_.sources.front(), "--serve takes no SRC and no DEST");
       TransferOptions asked = send_.transfer;
       asked.archive = asked.checksum = false;  // whoever pulls says that; it has never been an error here
-      const char* of_dialler = option_of_dialler(asked);
+      const char* of_dialler = option_of_dialler(asked, raw_);
       if (of_dialler != nullptr)
         return usage("bad command line", fmt::format("{} with --serve", of_dialler), "give it to the side that dials");
       return send_;
@@ -421,7 +421,7 @@ class Parser {
     }
     if (receive_.root) {
       if (!receive_.uris.empty()) return usage("bad command line", receive_.uris.front(), "--root takes no SRC_URI");
-      const char* of_dialler = option_of_dialler(receive_.transfer);
+      const char* of_dialler = option_of_dialler(receive_.transfer, raw_);
       if (of_dialler != nullptr) {
         return usage("bad command line", fmt::format("{} with --root", of_dialler), "give it to the side that dials");
       }

@@ -124,7 +124,7 @@ Result<void> take_listen_values(const OptionTexts& texts, const CommonOptions& c
   return take_ticket_values(texts, common, listen);
 }
 
-const char* option_of_dialler(const TransferOptions& asked) {
+const char* option_of_dialler(const TransferOptions& asked, const OptionTexts& texts) {
   return asked.dry_run                ? "--dry-run"
          : asked.archive              ? "--archive"
          : asked.checksum             ? "--checksum"
@@ -132,6 +132,9 @@ const char* option_of_dialler(const TransferOptions& asked) {
          : !asked.lock_file.empty()   ? "--lock"
          : asked.stop_at              ? "--stop-at"
          : !asked.failed_list.empty() ? "--failed-list"
+         : !texts.timeout.empty()     ? "--timeout"
+         : !texts.retries.empty()     ? "--retries"
+         : asked.from0                ? "--from0"
          : given_of(asked.metadata)   ? given_of(asked.metadata)
          : !asked.rules.empty()       ? name_of(asked.rules.front())
                                       : given_of(asked.sync);

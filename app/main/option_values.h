@@ -22,7 +22,7 @@ struct OptionTexts {
 [[nodiscard]] Result<void> take_transfer_values(const OptionTexts& texts, TransferOptions& transfer);
 [[nodiscard]] Result<void> take_listen_values(const OptionTexts& texts, const CommonOptions& common, ListenOptions& listen);
 // The first option that only the side that dials may have; nullptr: there is none.
-[[nodiscard]] const char* option_of_dialler(const TransferOptions& asked);
+[[nodiscard]] const char* option_of_dialler(const TransferOptions& asked, const OptionTexts& texts);
 // The first option of a side that listens is refused: it goes only with the option `with`.
 [[nodiscard]] Result<void> no_listening(const ListenOptions& listen, std::string_view with);
 

@@ -77,13 +77,9 @@ void has_the_transfers_options(const Words& words, bool dials) {
   CHECK(none.timeout == std::chrono::seconds(60));
   CHECK_FALSE(none.retries);
   CHECK(none.memory_bytes == 256u << 20);
-  const TransferOptions some =
-      of<Kind>(with(words, {"-j", "1024", "--bwlimit", "8b/s", "--timeout", "0.5", "--retries", "4294967295", "--memory", "1"}))
-          .transfer;
+  const TransferOptions some = of<Kind>(with(words, {"-j", "1024", "--bwlimit", "8b/s", "--memory", "1"})).transfer;
   CHECK(some.lanes == 1024);
   CHECK(some.rate.at(0) == 1);
-  CHECK(some.timeout == std::chrono::milliseconds(500));
-  CHECK(some.retries == UINT32_MAX);
   CHECK(some.memory_bytes == 1);
   CHECK(of<Kind>(with(words, {"--lanes", "1"})).transfer.lanes == 1);
   CHECK(of<Kind>(with(words, {"--bwlimit", "off"})).transfer.rate.at(0) == 0);
@@ -104,6 +100,10 @@ void has_the_transfers_options(const Words& words, bool dials) {
   for (const char* bad : {"0", "much"})
     CHECK(said(with(words, {"--memory", bad})) == fmt::format("bad value: --memory {}: give a size such as 256MiB", bad));
   if (!dials) return;
+  const TransferOptions patient = of<Kind>(with(words, {"--timeout", "0.5", "--retries", "4294967295", "-0"})).transfer;
+  CHECK(patient.timeout == std::chrono::milliseconds(500));
+  CHECK(patient.retries == UINT32_MAX);
+  CHECK(patient.from0);
   const TransferOptions flags = of<Kind>(with(words, {"-a", "-n", "--checksum"})).transfer;
   CHECK((flags.archive && flags.dry_run && flags.checksum));
   const TransferOptions whole = of<Kind>(with(words, {"--archive", "--dry-run"})).transfer;

@@ -201,6 +201,16 @@ TEST_CASE("cli__dry_run_of_a_side_that_does_not_dial__refused") {
   CHECK(complaint({"send", "-n", "--serve", "d"}).find("--serve") != std::string::npos);
 }
 
+TEST_CASE("cli__patience_and_lists_of_a_side_that_does_not_dial__refused") {
+  const std::string to_do = ": give it to the side that dials";
+  CHECK(complaint({"recv", "--root", "d", "--timeout", "60"}) == "bad command line: --timeout with --root" + to_do);  // the default
+  CHECK(complaint({"recv", "--root", "d", "--retries", "0"}) == "bad command line: --retries with --root" + to_do);
+  CHECK(complaint({"recv", "--root", "d", "--from0"}) == "bad command line: --from0 with --root" + to_do);
+  CHECK(complaint({"send", "--serve", "d", "--timeout", "60"}) == "bad command line: --timeout with --serve" + to_do);
+  CHECK(complaint({"send", "--serve", "d", "--retries", "0"}) == "bad command line: --retries with --serve" + to_do);
+  CHECK(complaint({"send", "--serve", "d", "-0"}) == "bad command line: --from0 with --serve" + to_do);
+}
+
 TEST_CASE("cli__what_the_destination_decides__become_bits_of_the_session_and_are_the_diallers") {
   const auto command = parse({"send", "-u", "--size-only", "a", "tcp://h:1/x"});
   REQUIRE(command);
