@@ -109,7 +109,7 @@ Result<void> check_team(const SendCommand& command) {
   return {};
 }
 
-// All of its processes must see the same source, and ask for the same.
+// All of its processes must see the same source, and ask for the same: `open` has all that is asked for.
 Result<std::optional<session::TeamWish>> team_of_command(const SendCommand& command, const session::Open& open,
                                                          ports::Entropy& entropy) {
   TeamWork work;
@@ -215,8 +215,6 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   if (path.directory || command.sources.size() > 1 || *chosen) plan.open.options |= session::option_directory;
   add_aside(plan.open, command.transfer.sync);
   plan.open.compress = compression_of(command.transfer.sync);
-  auto team = team_of_command(given, plan.open, services.entropy);
-  if (!team) return {team.error(), {}};
   SourcePart part{command.sources, -1, plan.open.options, plan.open.compress};
   if (*chosen) part.list = std::move((*chosen)->list);
   part.working_directory = working_directory();
@@ -225,6 +223,8 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
     if (!rules->empty()) plan.open.rules = *rules;
     part.tells_listed = true;
   }
+  auto team = team_of_command(given, plan.open, services.entropy);
+  if (!team) return {team.error(), {}};
   add_rules_above(*rules, send::absolute_place(part.working_directory, command.sources.front()));
   part.rules = std::move(*rules);
   part.rate = std::make_shared<send::RateCap>((*loop)->rate_bytes_per_s());

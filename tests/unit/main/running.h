@@ -48,13 +48,12 @@ class Said {
   Said& operator=(const Said&) = delete;
   // The next event of this name; those before it are gone through. A command that ends without it, or hangs, fails the test.
   std::string await(const std::string& event) {
-    for (;;) {
-      const std::string line = next_line();
-      if (line.empty()) FAIL("no event " << event << "; text: " << text.all() << "; the last: " << last_);
-      last_ = line;
-      if (line.rfind("{\"event\":\"" + event + "\"", 0) == 0) return line;
-    }
+    const std::string line = find(event);
+    if (line.empty()) FAIL("no event " << event << "; text: " << text.all() << "; the last: " << last_);
+    return line;
   }
+  // The same where it may not come: false once the command has ended without it.
+  bool comes(const std::string& event) { return !find(event).empty(); }
   // Whether the command has ended by itself: what it still says is gone through. One that hangs has not.
   bool has_ended() {
     while (!next_line().empty()) {
@@ -70,6 +69,13 @@ class Said {
   std::unique_ptr<report::Reporter> reporter;
 
  private:
+  std::string find(const std::string& event) {
+    for (;;) {
+      const std::string line = next_line();
+      if (line.empty() || line.rfind("{\"event\":\"" + event + "\"", 0) == 0) return line;
+      last_ = line;
+    }
+  }
   std::string next_line() {
     std::string line;
     for (char c = 0; readable() && read(ends_[0], &c, 1) == 1 && c != '\n';) line += c;
