@@ -132,21 +132,25 @@ void DialledTransfer::look_for_answers() {
   if (attempt_) attempt_->dialler.begin_patience_anew();
 }
 
-// A host has several addresses, and not all of them can be reached from everywhere.
+bool DialledTransfer::may_choose_address() const { return plan_.uris.size() > 1 && !reached_; }
+
+// Of the round that has begun.
+bool DialledTransfer::has_further_address() const { return may_choose_address() && addresses_tried_ % plan_.uris.size() != 0; }
+
+// A host has several addresses, and not all of them can be reached from everywhere. To try each of them once is one attempt.
 void DialledTransfer::choose_address() {
-  if (plan_.uris.size() > 1 && !reached_) plan_.uri = plan_.uris[attempts_ % plan_.uris.size()];
+  if (!has_further_address()) ++attempts_;
+  if (may_choose_address()) plan_.uri = plan_.uris[addresses_tried_++ % plan_.uris.size()];
 }
 
 void DialledTransfer::begin_attempt(Instant now) {
   choose_address();
-  ++attempts_;
   attempt_ = std::make_unique<Attempt>(*this, now);
   const Duration left = plan_.timeout == forever ? forever : plan_.timeout - (now - last_sign_);
   attempt_->dialler.set_lanes(1);
   attempt_->dialler.expect_lanes(plan_.lanes != 0 ? plan_.lanes : lanes_first_most);
   if (reached_) attempt_->dialler.set_reached();
-  const bool others_wait = plan_.uris.size() > 1 && !reached_;
-  const Duration patience = std::max(others_wait ? std::min(left, address_patience) : left, Duration(0));
+  const Duration patience = std::max(may_choose_address() ? std::min(left, address_patience) : left, Duration(0));
   attempt_->dialler.set_patience(plan_.retries ? Duration(0) : patience);
 }
 
@@ -330,8 +334,7 @@ void DialledTransfer::judge(Instant now) {
   }
   if (const Error* failure = attempt.dialler.failure(); failure != nullptr && attempt.link.live_lanes().empty()) {
     if (plan_.retries && is_passing(failure->kind) && !attempt.dialler.hopeless()) return end_attempt(now, *failure, true);
-    const bool others_wait = plan_.uris.size() > 1 && !reached_ && now < give_up_at();
-    if (others_wait && is_passing(failure->kind)) return end_attempt(now, *failure, true);
+    if (may_choose_address() && now < give_up_at() && is_passing(failure->kind)) return end_attempt(now, *failure, true);
     // A peer that refuses for now, as it is busy or going down, was reached as well.
     reached_ = reached_ || attempt.dialler.refused();
     if (reached_ && is_passing(failure->kind) && !attempt.dialler.hopeless()) {
@@ -405,7 +408,7 @@ void DialledTransfer::turn_farewell(Instant now) {
   const Error why = attempt.why;
   bool again = attempt.again && !stop_why_;
   attempt_.reset();
-  if (again && plan_.retries && attempts_ > *plan_.retries) again = false;
+  if (again && plan_.retries && attempts_ > *plan_.retries && !has_further_address()) again = false;
   if (fruitless_ == 0) counted_until_ = last_sign_;
   last_sign_ = counted_until_;
   const bool is_late = again && plan_.timeout != forever && now - last_sign_ >= plan_.timeout;

@@ -42,7 +42,7 @@ struct DialPlan {
   uint16_t lanes = 0;  // 0: chosen from the path (LaneCount), and no fewer than routers when it is routed
   size_t routers = 1;  // of our device
   Duration timeout = std::chrono::seconds(60);
-  std::optional<uint32_t> retries;  // new sessions at most; none: as many as the timeout allows
+  std::optional<uint32_t> retries;  // new sessions at most, or new rounds of `uris`; none: as many as the timeout allows
   std::function<std::unique_ptr<TransferRole>(session::Link&, const RoleWish&)> make_role;
   // Of a push whose process is no team's: it lists before the session is open, so that its first entries travel with the Open. The
   // role is made then; when the acceptor does not take them, it goes, and another one begins with what is there by then.
@@ -90,6 +90,8 @@ class DialledTransfer {
   struct Attempt;
   void begin_attempt(Instant now);
   void turn_attempt(Instant now);
+  [[nodiscard]] bool may_choose_address() const;
+  [[nodiscard]] bool has_further_address() const;
   void choose_address();
   void ask_for_session();
   [[nodiscard]] Result<void> judge_peer();
@@ -122,6 +124,7 @@ class DialledTransfer {
   bool stood_still_ = false;  // until this turn: a person was asked
   std::optional<trust::ProvedPeer> peer_;  // of the session before: a later one is with the same, which may have a new key
   uint32_t attempts_ = 0;
+  size_t addresses_tried_ = 0;
   uint32_t changed_sessions_ = 0;  // that ended because files had changed
   uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses, and their signs of life do not count
   uint32_t losses_in_vain_ = 0;  // of all lanes, in a row without progress: from losses_in_vain_max on signs of life do not count
