@@ -25,6 +25,7 @@ namespace {
 // The journal has records: one of these bytes, the name, a zero.
 constexpr char failed_record = 'F';
 constexpr char delivered_record = 'D';
+constexpr char end_record = 'E';  // of a transfer; without a name
 constexpr size_t block_bytes = 64u << 10;
 
 int write_all(int fd, std::string_view text) {
@@ -74,13 +75,14 @@ int each_record(int fd, const Record& take) {
 
 uint64_t key_of(std::string_view path) { return xxh3_64(std::as_bytes(std::span(path))); }
 
-// Where in the journal a name was delivered last.
+// Where in the journal a name was delivered last. The same name in another transfer is another file.
 class Deliveries {
  public:
   [[nodiscard]] int read(int fd) {
     uint64_t number = 0;
     const int problem = each_record(fd, [&](char what, std::string_view path) {
       if (what == delivered_record) list_.emplace_back(key_of(path), number);
+      if (what == end_record) ends_.push_back(number);
       ++number;
       return 0;
     });
@@ -88,12 +90,15 @@ class Deliveries {
     return problem;
   }
   [[nodiscard]] bool follow(std::string_view path, uint64_t number) const {
-    const auto behind = std::upper_bound(list_.begin(), list_.end(), std::pair(key_of(path), UINT64_MAX));
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), number);
+    const auto behind =
+        std::upper_bound(list_.begin(), list_.end(), std::pair(key_of(path), end != ends_.end() ? *end : UINT64_MAX));
     return behind != list_.begin() && std::prev(behind)->first == key_of(path) && std::prev(behind)->second > number;
   }
 
  private:
   std::vector<std::pair<uint64_t, uint64_t>> list_;
+  std::vector<uint64_t> ends_;  // of the transfers
 };
 
 }  // namespace
@@ -126,6 +131,11 @@ void FailedList::ended(std::string_view path, std::string_view status) {
   if (!is_here || failed_ == 0 || sessions_ < 2) return;
   ++mended_;
   note(delivered_record, path);
+}
+
+void FailedList::transfer_ends() {
+  sessions_ = 0;
+  note(end_record, "");
 }
 
 void FailedList::note(char what, std::string_view path) {

@@ -28,8 +28,8 @@ class FailedList {
     ++sessions_;
     had_session_ = true;
   }
-  void transfer_ends() { sessions_ = 0; }                      // of several
   void ended(std::string_view path, std::string_view status);  // as of the events of files
+  void transfer_ends();                                        // of several: the next one's names are those of other files
   // Once. Where no session began the file stays: nothing of what it names was tried again. Names that a line cannot hold are left
   // out; `left_out` says how many.
   [[nodiscard]] Result<void> finish(uint64_t& left_out);

@@ -101,6 +101,27 @@ TEST_CASE("failed_list__one_of_several_transfers__does_not_mend_what_another_cou
   CHECK(desk.finish() == "a\n");
 }
 
+TEST_CASE("failed_list__a_later_session_of_another_transfer__mends_its_own_names_only") {
+  Desk desk;
+  desk.list->ended("a", "failed");
+  desk.list->ended("b", "failed");
+  desk.list->session_begins();
+  desk.list->ended("b", "ok");
+  desk.list->transfer_ends();
+  desk.list->session_begins();
+  desk.list->ended("c", "failed");
+  desk.list->ended("d", "failed");
+  desk.list->session_begins();
+  desk.list->ended("a", "ok");  // of another source
+  desk.list->ended("c", "ok");
+  desk.list->transfer_ends();
+  desk.list->session_begins();
+  desk.list->session_begins();
+  desk.list->ended("d", "ok");  // of a third one
+  desk.list->transfer_ends();
+  CHECK(desk.finish() == "a\nd\n");
+}
+
 TEST_CASE("failed_list__more_than_a_block__comes_whole") {
   Desk desk;
   std::string expected;
