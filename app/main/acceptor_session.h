@@ -71,7 +71,7 @@ class Acceptor::Session {
 
   void stop(const Error& why, Instant now);
   void send_away(const Error& why, Instant now);  // it was no transfer: with --once it ends nothing
-  void dismiss(const Error& why, Instant now);  // a stranger: it is over in its next turn, whether the peer has heard why or not
+  void dismiss(const Error& why, Instant now);    // a stranger: it is over in its next turn, whether the peer has heard why or not
   void supersede(Instant now);
 
   void turn(Instant now);

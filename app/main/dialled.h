@@ -121,7 +121,7 @@ class DialledTransfer {
   Instant begin_at_{};
   Reached reached_most_;
   uint64_t answers_seen_ = 0;
-  bool stood_still_ = false;  // until this turn: a person was asked
+  bool stood_still_ = false;               // until this turn: a person was asked
   std::optional<trust::ProvedPeer> peer_;  // of the session before: a later one is with the same, which may have a new key
   uint32_t attempts_ = 0;
   size_t addresses_tried_ = 0;
