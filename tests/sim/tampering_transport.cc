@@ -5,6 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "app/session/message_seal.h"
+#include "app/session/messages.h"
+
 namespace ccixfer::testing {
 namespace {
 
@@ -13,6 +16,20 @@ using ports::OperationResult;
 using Buffer = std::vector<std::byte>;
 
 constexpr uint64_t own_token = ~uint64_t{0};  // of what the router does not know of
+
+// In place of a routed session message.
+Buffer forged(const Buffer& whole) {
+  const auto routed = routing::decode_message(whole);
+  if (!routed) return whole;
+  const auto head = session::sealed_head(routed->payload);
+  const Result<session::Decoded> plain = session::decode(routed->payload);
+  if (!head && !plain) return whole;
+  Buffer message;
+  routing::encode_message_header(routed->id, message);
+  const Buffer part = session::encode(session::HandshakePart{"made up"}, head ? head->number : plain->sequence);
+  message.insert(message.end(), part.begin(), part.end());
+  return message;
+}
 
 class TamperingTransport final : public ports::Transport, private ports::TransportSink {
  public:
@@ -94,6 +111,8 @@ class TamperingTransport final : public ports::Transport, private ports::Transpo
         static_cast<void>(pass(other, own_token));
         break;
       }
+      case Harm::forge:
+        return pass(forged(whole), token);
     }
     return pass(whole, token);
   }
@@ -126,7 +145,8 @@ class TamperingTransport final : public ports::Transport, private ports::Transpo
       case Harm::twice:
         static_cast<void>(inner_->rma(connection, request, own_token));
         break;
-      case Harm::make_up: {
+      case Harm::make_up:
+      case Harm::forge: {
         ports::RmaRequest other = request;
         other.source = keep(request.source);
         tampering_.fill(kept_.back());
@@ -165,6 +185,7 @@ class TamperingTransport final : public ports::Transport, private ports::Transpo
         std::ranges::fill(bytes, std::byte{0});
         break;
       case Harm::make_up:
+      case Harm::forge:
         tampering_.fill(bytes);
         break;
       case Harm::swap:  // two halves
@@ -251,6 +272,8 @@ std::string_view name_of(Harm harm) {
       return "cut";
     case Harm::make_up:
       return "make up";
+    case Harm::forge:
+      return "forge";
   }
   return "";
 }

@@ -14,8 +14,10 @@
 
 namespace ccixfer::testing {
 
-enum class Harm : uint8_t { flip, drop, twice, swap, cut, make_up };
-inline constexpr std::array<Harm, 6> harms{Harm::flip, Harm::drop, Harm::twice, Harm::swap, Harm::cut, Harm::make_up};
+// What is made up is nonsense. What is forged has the right form and checksum: in place of a session message, a handshake part of
+// its number.
+enum class Harm : uint8_t { flip, drop, twice, swap, cut, make_up, forge };
+inline constexpr std::array<Harm, 7> harms{Harm::flip, Harm::drop, Harm::twice, Harm::swap, Harm::cut, Harm::make_up, Harm::forge};
 [[nodiscard]] std::string_view name_of(Harm harm);
 
 // What passes: a routing message by its kind, or a fragment.
