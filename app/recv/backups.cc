@@ -6,6 +6,7 @@
 
 #include "app/recv/names.h"
 #include "app/recv/pieces.h"
+#include "app/session/receiver_words.h"
 
 namespace ccixfer::recv {
 namespace {
@@ -72,6 +73,7 @@ int Backups::keep_in(int directory, const std::string& name, int parent, std::st
   if (error == -EEXIST) {  // an earlier backup
     error = files_.unlink_at(directory, name, false);
     if (error == -EISDIR || error == -EPERM) error = files_.unlink_at(directory, name, true);
+    if (error == -ENOTEMPTY) return -session::errno_of_no_backup;  // of the file itself it would mean something else
     if (error >= 0) error = files_.link_at(parent, original, directory, name);
   }
   return is_unlinkable(error) ? copy(directory, name, parent, original, stat) : error;

@@ -266,7 +266,9 @@ void Deletions::remove(Frame& in, const std::string& path, bool is_directory, De
   if (error == -ENOENT && fd >= 0) return;
   if (error < 0) {
     in.keeps = true;
-    if (error != -ENOTEMPTY && error != -EEXIST) failed(path, error, out);
+    // A directory may have been filled meanwhile. Of a file these say that its backup failed.
+    const bool was_filled = is_directory && (error == -ENOTEMPTY || error == -EEXIST);
+    if (!was_filled) failed(path, error, out);
     return;
   }
   if (dry() && !is_directory && backups_ != nullptr && backups_->keeps_beside(path)) in.keeps = true;

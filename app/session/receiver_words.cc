@@ -24,6 +24,8 @@ std::string words_of_receiver_errno(int error_number) {
       return "this peer may not make devices, sockets and pipes there: `devices = true` of the receiver's [peer.NAME] allows it";
     case errno_of_same_name:
       return "the receiver's file system ignores case, and another file of this transfer has that name: rename one of them";
+    case errno_of_no_backup:
+      return "a directory that is not empty stands at the receiver where its backup belongs: remove it, or use another --suffix";
     default:
       return "at the receiver: " + std::generic_category().message(error_number);
   }

@@ -13,6 +13,7 @@ namespace ccixfer::session {
 inline constexpr int errno_of_unknown_field = EPROTONOSUPPORT;
 inline constexpr int errno_of_no_devices = ENOLINK;  // the peer has no right to make them
 inline constexpr int errno_of_same_name = ENOTUNIQ;  // where case is ignored
+inline constexpr int errno_of_no_backup = EBADSLT;   // a directory with content has the name of the backup
 
 [[nodiscard]] std::string words_of_receiver_errno(int error_number);
 // How a session ends that another one is to follow, as so many files changed while they were read.

@@ -9,6 +9,7 @@
 
 #include "app/recv/backups.h"
 #include "app/recv/older_trees.h"
+#include "app/session/receiver_words.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -266,8 +267,21 @@ TEST_CASE("backups__it_cannot_be_kept__the_old_file_stays") {
   place.keep(std::nullopt, "~");
   const CommitItem item = place.deliver_keeping(place.decide_one(file("f", 4)).task, "anew");
   CHECK(item.outcome == CommitOutcome::failed);
+  CHECK(item.error_number == session::errno_of_no_backup);
   CHECK(place.temporary.read("new/f") == "old");
   CHECK(place.temporary.has("new/f~/full"));
+}
+
+// What stands in the way is the directory of the backup's name, and not the link itself.
+TEST_CASE("backups__a_link_whose_backup_has_no_place__the_old_one_stays_and_the_reason_is_true") {
+  AsidePlace place;
+  REQUIRE(::symlink("there", place.temporary.path("new/l").c_str()) == 0);
+  std::filesystem::create_directories(place.temporary.path("new/l~/full"));
+  place.keep(std::nullopt, "~");
+  const Decision decision = place.decide_one(link("l", "elsewhere"));
+  CHECK(decision.verdict == Verdict::failed);
+  CHECK(decision.error_number == session::errno_of_no_backup);
+  CHECK(std::filesystem::read_symlink(place.temporary.path("new/l")) == "there");
 }
 
 TEST_CASE("backups__nothing_stands_there_or_a_directory__nothing_is_kept") {

@@ -18,10 +18,11 @@ namespace {
 using Names = std::vector<std::string>;
 
 struct Deleting {
-  explicit Deleting(DeleteWish wish = {}, uint32_t options = archive_options, uint64_t already = 0)
+  explicit Deleting(DeleteWish wish = {}, uint32_t options = archive_options, uint64_t already = 0, bool keeps_backups = false)
       : place(options),
-        deletions(*place.root->opened(), *place.directories, place.policy, *place.owner, nullptr, std::move(wish), "", "",
-                  already) {}
+        backups(*place.root->opened(), place.policy, Aside::Backup{std::nullopt, "~"}, "", *place.owner),
+        deletions(*place.root->opened(), *place.directories, place.policy, *place.owner, keeps_backups ? &backups : nullptr,
+                  std::move(wish), "", "", already) {}
 
   void has(const std::string& path) {
     const std::filesystem::path whole = place.temporary.path(path);
@@ -52,6 +53,7 @@ struct Deleting {
       REQUIRE_FALSE(step.fatal.has_value());
       for (const Deleted& one : step.deleted) gone.push_back(one.path + (one.is_directory ? "/" : ""));
       failed += step.failed;
+      warnings.insert(warnings.end(), step.warnings.begin(), step.warnings.end());
       skipped += step.skipped;
       over = step.over;
     }
@@ -60,9 +62,19 @@ struct Deleting {
   }
 
   Place place;
+  Backups backups;
   Deletions deletions;
   uint64_t failed = 0, skipped = 0;
+  Names warnings;
 };
+
+DeleteWish sparing(const char* pattern) {
+  DeleteWish wish;
+  filter::RulesBuilder rules([](const std::string&) { return Result<std::string>(""); }, false, false);
+  REQUIRE(rules.add_pattern(pattern, false).has_value());
+  wish.rules = rules.take();
+  return wish;
+}
 
 DeleteWish at_most(uint64_t max) {
   DeleteWish wish;
@@ -124,11 +136,7 @@ TEST_CASE("deletions__a_limit__holds_for_all_sessions_together_and_the_rest_is_c
 }
 
 TEST_CASE("deletions__what_the_rules_exclude__stays_with_the_directories_that_it_is_in") {
-  DeleteWish wish;
-  filter::RulesBuilder rules([](const std::string&) { return Result<std::string>(""); }, false, false);
-  REQUIRE(rules.add_pattern("*.log", false).has_value());
-  wish.rules = rules.take();
-  Deleting test(std::move(wish));
+  Deleting test(sparing("*.log"));
   for (const char* path : {"old", "a.log", "d/b.log", "d/old", "e/old"}) test.has(path);
   test.listed(directory(""));
   test.left("", true);
@@ -183,6 +191,34 @@ TEST_CASE("deletions__room_is_made_for_a_file__not_of_another_file_system_that_i
   test.place.owner->link_dead.store(true);  // what is decided is not asked again
   CHECK(test.deletions.make_room("data") == (is_mounted ? -EBUSY : 0));
   CHECK(test.is_there("data/precious") == is_mounted);
+}
+
+TEST_CASE("deletions__a_file_whose_backup_has_no_place__stays_and_that_is_told") {
+  Deleting test(sparing("*~"), archive_options, 0, true);
+  for (const char* path : {"gone", "gone~/full", "other"}) test.has(path);
+  test.listed(directory(""));
+  test.left("", true);
+  CHECK(test.run() == Names{"other"});
+  CHECK(test.is_there("gone"));
+  CHECK(test.is_there("other~"));
+  CHECK(test.failed == 1);
+  REQUIRE(test.warnings.size() == 1);
+  CHECK(test.warnings[0].find("where its backup belongs") != std::string::npos);
+}
+
+// Another process takes the name of the backup again and again.
+TEST_CASE("deletions__the_name_of_the_backup_is_taken_each_time__the_file_stays_and_that_is_told") {
+  Deleting test({}, archive_options, 0, true);
+  test.has("gone");
+  test.listed(directory(""));
+  test.left("", true);
+  test.place.files.hook = [](std::string_view call, std::string_view name) {
+    return call == "link_at" ? -EEXIST : call == "unlink_at" && name == "gone~" ? 1 : 0;
+  };
+  CHECK(test.run().empty());
+  test.place.files.hook = nullptr;
+  CHECK(test.is_there("gone"));
+  CHECK(test.failed == 1);
 }
 
 TEST_CASE("deletions__case_is_ignored__the_spelling_that_was_there_before_stays") {
