@@ -50,11 +50,7 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
       failed_or_fatal(decision, error);
       return;
     }
-    bool unlocked = false;
-    if ((stat.mode & owner_all) != owner_all) {
-      HeldDirectoryRef directory;
-      unlocked = directories_.open(decision.path, directory) == 0 && files_.set_mode(directory->fd(), stat.mode | owner_all) >= 0;
-    }
+    const bool unlocked = (stat.mode & owner_all) != owner_all && unlock(decision.path, stat.mode | owner_all);
     session_.open_directories_.enter({decision.path, index, attributes_of(entry), false, unlocked, stat.mode, false});
     return;
   }
@@ -78,6 +74,14 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
     return;
   }
   session_.open_directories_.enter({decision.path, index, attributes_of(entry), true, false, 0, made >= 0});
+}
+
+bool EntryDecider::Job::unlock(const std::string& path, uint32_t mode) {
+  HeldDirectoryRef directory;
+  const int opened = directories_.open(path, directory);
+  if (opened >= 0) return files_.set_mode(directory->fd(), mode) >= 0;
+  // One that may not be read is found by its name.
+  return opened == -EACCES && files_.set_mode_at(parent_->fd(), split_path(path).name, mode) >= 0;
 }
 
 void EntryDecider::Job::decide_leave(uint64_t index, Decision& decision) {

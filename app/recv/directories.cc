@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
-#include <vector>
 
 #include "app/recv/names.h"
 
@@ -194,7 +194,7 @@ int KnownDirectories::look_at_one(std::string_view path, const Expected& expecte
     parent = above.held->fd();
   } else if (!split.parent.empty()) {
     if (looking.parent_path != split.parent) {
-      const int fd = files_.open(root_, split.parent, {.directory = true}, 0);
+      const int fd = files_.open(root_, split.parent, {.directory = true, .anchor = true}, 0);
       if (fd < 0) return leads_elsewhere(fd) ? -ESTALE : fd;
       looking.parent = std::make_shared<HeldFile>(files_, fd);
       looking.parent_path = split.parent;
@@ -233,7 +233,7 @@ int KnownDirectories::look_at_all(std::string& path_that_is) {
 }
 
 int KnownDirectories::left(const std::string& path) {
-  std::vector<std::pair<std::string, Expected>> gone;
+  Gone gone;
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = known_.find(path); found != known_.end()) found->second.left = true;
@@ -243,6 +243,23 @@ int KnownDirectories::left(const std::string& path) {
       at = at->second.left ? erase(at) : std::next(at);
     }
   }
+  return look_at_gone(gone);
+}
+
+int KnownDirectories::shut(const std::string& path) {
+  Gone gone;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto at = known_.upper_bound(path); at != known_.end() && at->first.starts_with(path);) {
+      const bool is_below = is_in(at->first, path);
+      if (is_below) gone.emplace_back(at->first, at->second.expected);
+      at = is_below ? erase(at) : std::next(at);
+    }
+  }
+  return look_at_gone(gone);
+}
+
+int KnownDirectories::look_at_gone(const Gone& gone) {
   Seen seen;
   Looking looking{seen, nullptr, {}};
   for (const auto& [name, expected] : gone) {

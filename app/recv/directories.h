@@ -19,6 +19,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "app/recv/held.h"
 #include "core/ports/file_system.h"
@@ -30,7 +32,7 @@ inline constexpr size_t directories_known_max = 32'768;
 // The directories of one session. Calls return 0 or -errno; -ESTALE: the path no longer leads to the
 // directory that this session used. Thread-safe. Bounds: known_max paths and those that are not left
 // yet. In a larger tree, directories that were left are checked when they are forgotten, and not again
-// at the end.
+// at the end. So are those that stand in one that was shut.
 class KnownDirectories {
  public:
   using Paths = std::set<std::string, std::less<>>;
@@ -55,6 +57,8 @@ class KnownDirectories {
   void forget(std::string_view path);                                     // it and all below: we replaced it ourselves
   [[nodiscard]] int look(const Paths& paths, std::string& path_that_is);  // which one, when one is stale
   [[nodiscard]] int left(const std::string& path);                        // all that goes into it has ended
+  // Its mode will not let us look into it any more: what is below it is checked now, and forgotten.
+  [[nodiscard]] int shut(const std::string& path);
   [[nodiscard]] int look_at_all(std::string& path_that_is);
 
  private:
@@ -72,6 +76,7 @@ class KnownDirectories {
     std::list<const std::string*>::iterator age{};  // while it is held
   };
   using Map = std::map<std::string, Known, std::less<>>;
+  using Gone = std::vector<std::pair<std::string, Expected>>;  // forgotten
   // Checks several; those that stand beside one another cost one open.
   struct Looking {
     Seen& seen;
@@ -90,6 +95,7 @@ class KnownDirectories {
   Map::iterator erase(Map::iterator at);
   [[nodiscard]] int look_at(std::string_view path, const Expected& expected, Looking& looking);
   [[nodiscard]] int look_at_one(std::string_view path, const Expected& expected, Looking& looking);
+  [[nodiscard]] int look_at_gone(const Gone& gone);
   [[nodiscard]] int as_known(std::string_view path, int error);
 
   ports::FileSystem& files_;
@@ -115,6 +121,7 @@ class JobDirectories {
   }
   void forget(std::string_view path) { known_.forget(path); }
   [[nodiscard]] int left(const std::string& path) { return known_.left(path); }
+  [[nodiscard]] int shut(const std::string& path) { return known_.shut(path); }
   [[nodiscard]] int look_again(std::string& path_that_is) { return known_.look(used_.paths, path_that_is); }
   [[nodiscard]] int look_again(std::string_view path) {
     std::string ignored;

@@ -5,7 +5,14 @@
 namespace ccixfer::recv {
 namespace {
 
-constexpr uint32_t owner_all = 0700;
+constexpr uint32_t owner_all = 0700, owner_search = 0100;
+
+// The mode that it gets keeps us out. Root needs no permission.
+bool is_shut(const Policy& policy, const Leave& leave) {
+  const bool gets_mode = policy.has(session::option_permissions) || leave.made;
+  const uint32_t mode = gets_mode ? leave.attributes.mode : leave.unlocked ? leave.mode_before : owner_all;
+  return policy.uid != 0 && (mode & owner_search) == 0;
+}
 
 int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Policy& policy, uint64_t root_device,
                 const Leave& leave, Backups* backups) {
@@ -50,7 +57,8 @@ std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known
   JobDirectories directories(known);
   for (const Leave& leave : leaves) {
     owner.step();
-    int error = apply_leave(root.files, directories, of_directories, root.device, leave, backups);
+    int error = is_shut(policy, leave) ? directories.shut(leave.path) : 0;
+    if (error >= 0) error = apply_leave(root.files, directories, of_directories, root.device, leave, backups);
     if (const int elsewhere = directories.left(leave.path); elsewhere < 0) error = elsewhere;
     outcomes.push_back({error < 0 ? -error : 0, error == attributes_refused, leave.path});
   }
