@@ -62,6 +62,7 @@ Result<Teams::Place> Teams::admit(const session::TransferId& key, const session:
                   fmt::format("part {}/{} is here already: give each process a part of its own", wish.part, wish.parts));
     }
     team.seen[wish.part] = wish.member;
+    team.came_at = now;
     return Place{Seat::helps, {}, record_of(key, team.run)};
   }
   const bool fits = team.parts != 0 && !misfit(team, wish);
@@ -70,10 +71,14 @@ Result<Teams::Place> Teams::admit(const session::TransferId& key, const session:
     const bool is_same = seen->second == wish.member && wish.member != team.leader;  // who led has a result of its own to hear
     if (is_first || is_same) return Place{Seat::late, *team.how, record_of(key, team.run)};
   }
-  if (team.how || !fits) {
+  const auto before = team.seen.find(wish.part);
+  const bool had_part = before != team.seen.end() && before->second == wish.member;
+  const bool is_over = !had_part && now >= after(team.came_at, late_max);  // and not by a summary
+  if (team.how || !fits || is_over) {
     ++team.run;
     team.seen.clear();
   }
+  team.came_at = now;
   team.how.reset();
   team.agreement = wish.agreement;
   team.parts = wish.parts;

@@ -3,7 +3,9 @@
 // A team is known by its name and the identity of its processes. Whoever comes first leads; if the one that leads is lost, the next
 // one to come does. A process that comes when the transfer has ended, and had no part in it, hears how it ended and does nothing:
 // it was late. So does one that helped and lost its connection before it heard the end. One that had a part begins the transfer
-// anew: it is the next run, as is whoever comes when the last one ended longer ago than late_max. Bounds: teams_remembered_max
+// anew: it is the next run, as is whoever comes when the last one ended longer ago than late_max. A run that ended without a
+// summary goes on with its own processes, whenever they come again, and with a new one in the place of one that was killed. If
+// nobody leads and nobody has come for late_max, a process that had no part in it begins the next run. Bounds: teams_remembered_max
 // teams, and those that are led, which are never forgotten; team_parts_max parts each. Pure.
 #pragma once
 #include <cstdint>
@@ -55,6 +57,7 @@ class Teams {
     uint64_t leader = 0;                // the process that led it last
     std::optional<session::TeamEnded> how;
     Instant ended_at{};
+    Instant came_at{};  // the last process
   };
   Team& find(const session::TransferId& key, const IsLed& is_led);
   [[nodiscard]] static std::optional<std::string> misfit(const Team& team, const session::TeamWish& wish);

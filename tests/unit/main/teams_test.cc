@@ -140,6 +140,32 @@ TEST_CASE("a part that never came to a run that ended long ago begins one of its
   CHECK(teams.admit(key_of(1), part(3), not_led, false, now + late_max)->seat == Seat::leads);
 }
 
+TEST_CASE("a run that ended without a summary goes on with its own processes, and soon with new ones") {
+  const Duration later = late_max * 100;
+  session::TeamWish started_anew = part(1);
+  started_anew.member = 11;
+  struct Row {
+    session::TeamWish wish;
+    Duration when;
+    bool goes_on;
+  };
+  const auto row = GENERATE_COPY(values<Row>({{started_anew, Duration(1), true},
+                                              {started_anew, later + late_max - Duration(1), true},
+                                              {started_anew, later + late_max, false},
+                                              {part(1), later + late_max, true},
+                                              {part(2), later + late_max, true},
+                                              {part(3), later + late_max, false}}));
+  Teams teams;
+  const auto first = teams.admit(key_of(1), part(1), not_led, false, now);
+  REQUIRE(first);
+  const bool has_helper = row.when >= later;  // it came, or came again, while the transfer ran
+  if (has_helper) REQUIRE(teams.admit(key_of(1), part(2), led, false, now + later)->seat == Seat::helps);
+  const auto next = teams.admit(key_of(1), row.wish, not_led, false, now + row.when);
+  REQUIRE(next);
+  CHECK(next->seat == Seat::leads);
+  CHECK((next->record == first->record) == row.goes_on);
+}
+
 TEST_CASE("it is known whether all parts have come to a run that has ended") {
   Teams teams;
   REQUIRE(teams.admit(key_of(1), part(1), not_led, false, now));
