@@ -170,10 +170,16 @@ int StagedFile::open_descriptor() {
   return root_.judged(root_.files.open(root_.staging, name_, flags, mode_));
 }
 
+// What an earlier run left has its final mode, which may let nobody write. Without its pieces it is worthless.
+bool StagedFile::makes_way() {
+  if (in_place_) return false;
+  return exists_ ? make_writable(root_, name_) : root_.files.unlink_at(root_.staging, name_, false) >= 0;
+}
+
 int StagedFile::hold() {
   if (file_) return 0;
   int fd = open_descriptor();
-  if (fd == -EACCES && exists_ && !in_place_ && make_writable(root_, name_)) fd = open_descriptor();
+  if (fd == -EACCES && makes_way()) fd = open_descriptor();
   if (fd < 0) return fd;
   exists_ = true;
   file_ = std::make_shared<HeldFile>(root_.files, fd);

@@ -101,6 +101,7 @@ class StagedFile {
  private:
   int open_descriptor();
   int open_in_place();
+  bool makes_way();
   int hold();
   OpenedRoot& root_;
   KnownDirectories* const directories_;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "app/session/holes.h"
+#include "tests/unit/recv/not_root.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -223,6 +224,20 @@ TEST_CASE("staged_file__removed__its_name_is_free_and_another_write_makes_it_ane
   CHECK(place.temporary.read(place.name()).empty());
 }
 
+// It has its final mode, but a sync failed and its pieces are void: the next run begins it anew.
+TEST_CASE("staged_file__one_that_lets_nobody_write_is_in_the_way__it_goes") {
+  const NotRoot account;
+  const mode_t mode = GENERATE(0444u, 0400u, 0u);
+  Staged place(10, 0600);
+  place.temporary.write(place.name(), "abc");
+  REQUIRE(::chmod(place.temporary.path(place.name()).c_str(), mode) == 0);
+  HeldFileRef held;
+  const auto staged = place.file(false);
+  REQUIRE(staged->open(held) == 0);
+  REQUIRE(staged->write(*held, as_bytes("d"), 0) == 0);
+  CHECK(place.temporary.read(place.name()) == "d");
+}
+
 // The run before gave it its final mode, which lets nobody write.
 TEST_CASE("staged_file__read_only_since_the_run_before__is_made_writable_first") {
   Staged place;
@@ -241,6 +256,7 @@ TEST_CASE("staged_file__read_only_since_the_run_before__is_made_writable_first")
     CHECK(openings == 3);  // in vain, to change its mode, and to write
   }
   SECTION("of this run: there is none yet") {
+    std::filesystem::remove(place.temporary.path(place.name()));
     CHECK(place.file(false)->open(held) == -EACCES);
     CHECK(place.files.given.empty());
   }
