@@ -199,6 +199,10 @@ session::Items EntryDecider::Job::extended_changes(const Entry& entry, const por
   return extended_differences(files_, fd, session_.policy_, entry.extended);
 }
 
+bool EntryDecider::Job::may_give_group(uint32_t gid) {
+  return session_.policy_.uid == 0 || dry() || root_.given_groups.may_give(files_, root_.staging, root_.temporary_name(), gid);
+}
+
 // What the run gives to something that is there and stays, and the size that it has not.
 session::Items EntryDecider::Job::changes_of(const Entry& entry, const ports::FileStat& stat, Where where) {
   const Policy& policy = session_.policy_;
@@ -210,13 +214,15 @@ session::Items EntryDecider::Job::changes_of(const Entry& entry, const ports::Fi
   if (keeps_time && !has_time(entry, stat)) items |= session::item_time;
   if (policy.has(session::option_owner)) {
     if (is_root && stat.uid != entry.uid) items |= session::item_owner;
-    if ((is_root || !is_link) && stat.gid != entry.gid) items |= session::item_group;
+    if ((is_root || !is_link) && stat.gid != entry.gid && may_give_group(entry.gid)) items |= session::item_group;
   }
   if (is_link) return items;
   items |= extended_changes(entry, stat, where);
   if (!policy.has(session::option_permissions)) return items;
   const Current later{stat.mode, is_root ? entry.uid : stat.uid, entry.gid};  // set-id bits go with the owner that it gets
-  if (wanted_mode(policy, later, attributes_of(entry)) != stat.mode) items |= session::item_mode;
+  uint32_t mode = wanted_mode(policy, later, attributes_of(entry));
+  if ((mode & mode_setgid) != 0 && !may_give_group(entry.gid)) mode &= ~mode_setgid;  // chmod(2) leaves it out
+  if (mode != stat.mode) items |= session::item_mode;
   return items;
 }
 

@@ -10,6 +10,7 @@
 #include "app/recv/deliveries.h"
 #include "app/recv/directories.h"
 #include "app/recv/disk_sync.h"
+#include "app/recv/given_groups.h"
 #include "app/recv/kept_times.h"
 #include "app/recv/ledger.h"
 #include "app/recv/names.h"
@@ -40,6 +41,7 @@ struct OpenedRoot {
   bool ignores_case = false;               // two names that differ in case only are one
   std::unique_ptr<DiskSync> disk;          // locks itself
   KeptTimes kept_times;                    // locks itself
+  GivenGroups given_groups;                // locks itself
   std::unique_ptr<Ledger> ledger;          // locks itself
   std::unique_ptr<Deliveries> deliveries;  // locks itself; none for a look, as the ledger
   Claims claims;                           // locks itself

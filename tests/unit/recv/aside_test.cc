@@ -10,6 +10,7 @@
 #include "app/recv/backups.h"
 #include "app/recv/older_trees.h"
 #include "app/session/receiver_words.h"
+#include "tests/unit/recv/not_root.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -126,6 +127,39 @@ TEST_CASE("older_trees__several__the_first_that_is_most_alike") {
   CHECK(place.are_one("new/f", "older/f"));
   CHECK(place.decide_one(file("g", 4)).verdict == Verdict::unchanged);
   CHECK(place.are_one("new/g", "old/g"));
+}
+
+// What an ordinary account cannot give does not count: the file would be sent every night.
+TEST_CASE("older_trees__a_group_that_cannot_be_given__the_file_is_linked_all_the_same") {
+  const NotRoot account;
+  const uint32_t mode = GENERATE(0644u, 02755u);
+  AsidePlace place;
+  place.put("old/f", "same", 0, mode & 0777u);  // as the night before left it
+  place.link_to({"old"});
+  Entry entry = file("f", 4, mode);
+  entry.gid = 12'345;
+  CHECK(place.decide_one(entry).verdict == Verdict::unchanged);
+  CHECK(place.are_one("new/f", "old/f"));
+  const Decision again = place.decide_one(entry);
+  CHECK(again.verdict == Verdict::unchanged);
+  CHECK_FALSE(session::is_told(again.items));
+  CHECK(std::distance(std::filesystem::directory_iterator(place.temporary.path(".ccixfer")), {}) > 0);
+  for (const auto& one : std::filesystem::directory_iterator(place.temporary.path(".ccixfer")))
+    CHECK(one.path().extension() != temporary_suffix);
+}
+
+TEST_CASE("older_trees__a_group_that_can_be_given__counts_as_a_difference") {
+  if (::geteuid() != 0) return;
+  constexpr gid_t group = 12'345;
+  const NotRoot account({group});
+  AsidePlace place;
+  place.put("old/f", "same");
+  place.link_to({"old"});
+  Entry entry = file("f", 4);
+  entry.gid = group;
+  const Decision decision = place.decide_one(entry);
+  CHECK(decision.verdict == Verdict::send);
+  CHECK(session::letters_of(decision.items, {decision.type, false, true}) == ">f.....g...");
 }
 
 TEST_CASE("older_trees__something_stands_there__it_is_replaced_only_by_what_is_the_same") {
