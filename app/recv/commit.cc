@@ -41,6 +41,7 @@ class Committer {
   void keep_old_files(std::vector<CommitItem>& batch);
   int keep_old(const CommitItem& item, int parent);
   int rename_into(CommitItem& item, int parent);
+  int rename_over(int from_directory, std::string_view from, const CommitItem& item, int parent);
   int place_across(CommitItem& item, int parent);
   int link_into(const CommitItem& item, int parent);
   void hold_replaced(CommitItem& item, int parent);
@@ -236,7 +237,7 @@ int Committer::place_across(CommitItem& item, int parent) {
   if (error >= 0) error = files_.fsync(to);
   // Two disks are at work here. It is not known which of them failed, so nothing is asked for again.
   if (error >= 0 && verifies() && !is_good_copy(parent, beside, to, item, hash.digest())) error = -EIO;
-  if (error >= 0) error = files_.rename_at(parent, beside, parent, split_path(item.task->path).name);
+  if (error >= 0) error = rename_over(parent, beside, item, parent);
   if (error >= 0) error = files_.fsync(parent);
   files_.unlink_at(error < 0 ? parent : root_.staging, error < 0 ? beside : item.staged, false);
   return error;
@@ -317,33 +318,28 @@ int Committer::rename_into(CommitItem& item, int parent) {
   }
   if (item.copied) return place_across(item, parent);
   if (item.file) hold_replaced(item, parent);
-  const std::string_view name = split_path(item.task->path).name;
-  int error = files_.rename_at(root_.staging, item.staged, parent, name);
-  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
-    // An empty directory stands there: the verdict looked. Filled since: ENOTEMPTY, and it stays.
-    error = files_.unlink_at(parent, name, true);
-    if (error < 0) return error;
-    directories_.forget(item.task->path);
-    error = files_.rename_at(root_.staging, item.staged, parent, name);
-  }
+  const int error = rename_over(root_.staging, item.staged, item, parent);
   return error == -EXDEV ? place_across(item, parent) : error;
 }
 
-// In place of what stands there, which may be the empty directory that the verdict saw.
+// In place of what stands there, which may be the empty directory that the verdict saw. Filled since: ENOTEMPTY, and it stays.
+int Committer::rename_over(int from_directory, std::string_view from, const CommitItem& item, int parent) {
+  const std::string_view name = split_path(item.task->path).name;
+  const int error = files_.rename_at(from_directory, from, parent, name);
+  if (error != -EISDIR && error != -ENOTEMPTY && error != -EEXIST) return error;
+  if (const int removed = files_.unlink_at(parent, name, true); removed < 0) return removed;
+  directories_.forget(item.task->path);
+  return files_.rename_at(from_directory, from, parent, name);
+}
+
 int Committer::link_into(const CommitItem& item, int parent) {
   HeldDirectoryRef directory;
   const SplitPath from = split_path(item.link_to);
   if (const int error = directories_.open(from.parent, directory); error < 0) return error;
-  const std::string_view name = split_path(item.task->path).name;
   const std::string beside = staged_beside_name(item.task->key);
   files_.unlink_at(parent, beside, false);
   if (const int error = files_.link_at(directory->fd(), from.name, parent, beside); error < 0) return error;
-  int error = files_.rename_at(parent, beside, parent, name);
-  if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
-    error = files_.unlink_at(parent, name, true);
-    if (error >= 0) directories_.forget(item.task->path);
-    if (error >= 0) error = files_.rename_at(parent, beside, parent, name);
-  }
+  const int error = rename_over(parent, beside, item, parent);
   files_.unlink_at(parent, beside, false);  // also when it and the name were one file: then rename(2) leaves both
   return error;
 }

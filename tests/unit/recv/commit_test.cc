@@ -488,6 +488,26 @@ TEST_CASE("commit__across_file_systems__a_whole_copy_or_the_old_file") {
   }
 }
 
+TEST_CASE("commit__across_file_systems__an_empty_directory_makes_room_and_one_with_content_stays") {
+  const bool of_pack = GENERATE(true, false);
+  const bool is_filled = GENERATE(true, false);
+  Batch place;
+  std::filesystem::create_directories(place.temporary.path("d/f"));
+  of_pack ? place.add_of_pack(file("d/f", 3), "abc") : place.add_pieces(file("d/f", 3), "abc");
+  if (is_filled) place.temporary.write("d/f/meanwhile", "x");
+  bool refused = false;
+  place.files.hook = [&](std::string_view call, std::string_view) {
+    return call == "rename_at" && !std::exchange(refused, true) ? -EXDEV : 0;
+  };
+  place.commit();
+  place.files.hook = nullptr;
+  CHECK(place.batch[0].outcome == (is_filled ? CommitOutcome::failed : CommitOutcome::ok));
+  CHECK(place.batch[0].error_number == (is_filled ? ENOTEMPTY : 0));
+  if (is_filled) CHECK(place.temporary.read("d/f/meanwhile") == "x");
+  if (!is_filled) CHECK(place.temporary.read("d/f") == "abc");
+  CHECK(place.names_in("d") == 1);
+}
+
 TEST_CASE("commit__across_file_systems__what_cannot_be_opened_has_failed") {
   Across place;
   place.failing = "open";
