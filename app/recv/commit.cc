@@ -63,6 +63,7 @@ class Committer {
   Backups* const backups_;
   bool by_syncfs_ = false;                                        // has files of packs: then one syncfs serves all directories
   std::map<std::string, HeldDirectoryRef, std::less<>> parents_;  // of renames not yet synced
+  int lost_ = 0;                                                  // -errno of those that were synced in between
   std::string last_parent_path_;
   HeldDirectoryRef last_parent_;
   Inheritance inheritance_;  // of the last parent
@@ -366,7 +367,7 @@ void Committer::place(CommitItem& item) {
   if (by_syncfs_) return;
   parents_.try_emplace(last_parent_path_, last_parent_);
   if (parents_.size() < parents_held_max) return;
-  if (error = sync_parents(); error < 0) set(item, CommitOutcome::failed, error);
+  lost_ = std::min(lost_, sync_parents());
 }
 
 int Committer::sync_parents() {
@@ -416,6 +417,7 @@ void Committer::sync_before(std::vector<CommitItem>& batch) {
 void Committer::sync_after(std::vector<CommitItem>& batch) {
   int error = !root_.syncfs_tells ? sync_directories(batch) : by_syncfs_ ? root_.disk->sync() : sync_parents();
   if (error < 0 && by_syncfs_) error = sync_directories(batch);  // each tells of itself
+  error = std::min(error, lost_);
   if (error >= 0) return;
   for (CommitItem& item : batch) {
     if (item.outcome == CommitOutcome::ok) set(item, CommitOutcome::failed, error);
