@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t copy_bytes = 1u << 20;
 constexpr size_t parents_held_max = 128;
+constexpr uint32_t owner_may_write = 0200;
 
 class Committer {
  public:
@@ -108,7 +109,7 @@ int Committer::give_in_place(CommitItem& item, int file) {
   Attributes wanted = item.task->attributes;
   if (!policy.has(session::option_permissions)) {
     policy.options |= session::option_permissions;
-    wanted.mode = stat.mode;
+    wanted.mode = stat.mode & (item.task->mode_before | ~owner_may_write);  // it may have been made writable for this
     wanted.uid = stat.uid;
     wanted.gid = stat.gid;
   }
@@ -271,7 +272,8 @@ int Committer::write_in_place(CommitItem& item, int parent) {
   const int from = files_.open(root_.staging, item.staged, {}, 0);
   if (from < 0) return from;
   const HeldFile from_file(files_, from);
-  const int to = files_.open(parent, split_path(item.task->path).name, {.mode = ports::OpenMode::read_write}, 0);
+  const FileTask& task = *item.task;
+  const int to = open_to_write_over(files_, parent, std::string(split_path(task.path).name), task.device, task.inode);
   if (to < 0) return to;
   const HeldFile to_file(files_, to);
   Xxh3Blocks hash;

@@ -31,6 +31,7 @@ bool read_piece(ports::FileSystem& files, int fd, MutableBytes into, uint64_t of
 }
 
 constexpr uint32_t staged_mode = 0600;
+constexpr uint32_t owner_may_write = 0200;
 
 // The first run that begins behind the piece.
 template <typename Runs>
@@ -155,13 +156,25 @@ int StagedFile::open_in_place() {
     root_.disk->look_at(parent);
     parent_ = std::move(parent);
   }
-  const int fd = root_.files.open(parent_->fd(), name_, {.mode = ports::OpenMode::read_write}, 0);
+  const int fd = open_to_write_over(root_.files, parent_->fd(), name_, device_, inode_);
   if (fd < 0) return fd;
   // Its pieces were compared, and some written, in the file of the verdict: another one has none of them.
   const int error = check_same_file(root_.files, fd, device_, inode_);
   if (error >= 0) return fd;
   root_.files.close(fd);
   return error;
+}
+
+int open_to_write_over(ports::FileSystem& files, int parent, const std::string& name, uint64_t device, uint64_t inode) {
+  const ports::OpenFlags for_writing{.mode = ports::OpenMode::read_write};
+  const int opened = files.open(parent, name, for_writing, 0);
+  if (opened != -EACCES) return opened;
+  const int fd = files.open(parent, name, {}, 0);
+  if (fd < 0) return opened;
+  const HeldFile file(files, fd);
+  ports::FileStat stat;
+  if (check_same_file(files, fd, device, inode) < 0 || files.fstat(fd, stat) < 0) return opened;
+  return files.set_mode(fd, stat.mode | owner_may_write) < 0 ? opened : files.open(parent, name, for_writing, 0);
 }
 
 int StagedFile::open_descriptor() {

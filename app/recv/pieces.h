@@ -120,6 +120,11 @@ class StagedFile {
   HeldFileRef file_;
 };
 
+// The file with that device and inode, to be written over where it stands. One of ours whose mode lets nobody write is made
+// writable; at the end it gets a mode anyway. A descriptor or -errno.
+[[nodiscard]] int open_to_write_over(ports::FileSystem& files, int parent, const std::string& name, uint64_t device,
+                                     uint64_t inode);
+
 // Where bytes of a piece, or of a file of a pack, go into staging: the trace of the data path.
 void at_writer();
 

@@ -1,0 +1,83 @@
+// --inplace: what is written over where it stands, and what an earlier run had staged.
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/unit/recv/not_root.h"
+#include "tests/unit/recv/place.h"
+
+namespace ccixfer::recv {
+
+using namespace test;
+
+namespace {
+
+constexpr uint64_t piece = session::piece_bytes;
+
+uint32_t mode_of(const Place& place) { return place.stat_of("f").st_mode & 07777u; }
+
+// Whether it came in pieces or in a pack.
+CommitItem deliver(Place& place, const Decision& decision, const std::string& content, bool in_pieces) {
+  REQUIRE(decision.task);
+  if (!in_pieces) return place.deliver(decision.task, content);
+  std::vector<CommitItem> batch(1);
+  batch[0].task = decision.task;
+  batch[0].size_bytes = content.size();
+  batch[0].file = std::make_shared<StagedFile>(*place.root->opened(), *decision.task, false, place.directories.get());
+  HeldFileRef held;
+  const int opened = batch[0].file->open(held);
+  REQUIRE(opened == 0);
+  REQUIRE(batch[0].file->write(*held, as_bytes(content), 0) == 0);
+  held.reset();
+  commit_batch(*place.root->opened(), *place.directories, place.policy, *place.owner, batch);
+  place.root->opened()->claims.release(decision.task->key, place.owner);
+  return batch[0];
+}
+
+}  // namespace
+
+TEST_CASE("in_place__a_read_only_file_of_an_ordinary_account__is_written_over_and_stays_read_only") {
+  const NotRoot account;
+  const bool in_pieces = GENERATE(true, false);
+  const bool with_modes = GENERATE(true, false);
+  INFO((in_pieces ? "in pieces" : "of a pack") << (with_modes ? ", with modes" : ""));
+  const uint32_t options = session::option_inplace | session::option_times | (with_modes ? session::option_permissions : 0u);
+  Place place(options);
+  place.temporary.write("f", "old");
+  REQUIRE(::chmod(place.temporary.path("f").c_str(), 0444) == 0);
+  const ino_t before = place.stat_of("f").st_ino;
+  const std::string content = "another";
+  const Decision decision = place.decide_one(file("f", content.size(), 0440));
+  REQUIRE(decision.task);
+  REQUIRE(decision.task->in_place);
+  CHECK(deliver(place, decision, content, in_pieces).outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("f") == content);
+  CHECK(place.stat_of("f").st_ino == before);
+  CHECK(mode_of(place) == (with_modes ? 0440u : 0444u));
+}
+
+TEST_CASE("in_place__without_modes_a_file_that_may_be_written__keeps_its_mode") {
+  const bool in_pieces = GENERATE(true, false);
+  Place place(session::option_inplace | session::option_times);
+  place.temporary.write("f", "old");
+  REQUIRE(::chmod(place.temporary.path("f").c_str(), 0640) == 0);
+  CHECK(deliver(place, place.decide_one(file("f", 7, 0440)), "another", in_pieces).outcome == CommitOutcome::ok);
+  CHECK(mode_of(place) == 0640u);
+}
+
+TEST_CASE("in_place__a_read_only_file_that_is_another_one_by_now__is_left_as_it_is") {
+  const NotRoot account;
+  Place place(session::option_inplace | session::option_times);
+  place.temporary.write("f", "old");
+  const Decision decision = place.decide_one(file("f", 7, 0440));
+  REQUIRE(decision.task);
+  place.temporary.write("g", "new");
+  REQUIRE(::chmod(place.temporary.path("g").c_str(), 0444) == 0);
+  std::filesystem::rename(place.temporary.path("g"), place.temporary.path("f"));
+  StagedFile written(*place.root->opened(), *decision.task, false, place.directories.get());
+  HeldFileRef held;
+  CHECK(written.open(held) == -EACCES);
+  CHECK(mode_of(place) == 0444u);
+}
+
+}  // namespace ccixfer::recv
