@@ -131,7 +131,7 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   begin_task(entry, index, in_place ? &stat : nullptr, decision);
   if (!decision.task) return;
   const FileTask& task = *decision.task;
-  if (!in_place) resume(task, decision);
+  resume(task, decision);
   if (replaces_file) {
     compare_with(task, std::make_shared<OlderFile>(root_, session_.directories_, decision.path, stat.size_bytes), stat, decision);
   } else if (older) {
@@ -199,7 +199,7 @@ bool EntryDecider::Job::was_delivered(const Entry& entry, const std::string& pat
   return true;
 }
 
-// What an earlier run left: pieces of this version, read back; other versions of the path go.
+// What an earlier run left: pieces of this version, read back; other versions of the path go. In place nothing staged is of use.
 void EntryDecider::Job::resume(const FileTask& task, Decision& decision) {
   const Result<std::vector<uint64_t>> versions = root_.ledger->versions(task.key);
   if (!versions) {
@@ -215,7 +215,7 @@ void EntryDecider::Job::resume(const FileTask& task, Decision& decision) {
   }
   if (known) {
     const bool verify = session_.policy_.has(session::option_verify);
-    if (task.size_bytes != size_unknown) decision.present = read_back(root_, task, *session_.owner_, verify);
+    if (task.size_bytes != size_unknown && !task.in_place) decision.present = read_back(root_, task, *session_.owner_, verify);
     if (decision.present.empty()) stale.push_back(task.ledger_file());
   }
   for (const Ledger::File& file : stale) remove_staged(root_, staged_name(file.key, file.version));

@@ -80,4 +80,24 @@ TEST_CASE("in_place__a_read_only_file_that_is_another_one_by_now__is_left_as_it_
   CHECK(mode_of(place) == 0444u);
 }
 
+// A run without --inplace was interrupted: what it has staged is of no use to one that writes into the file.
+TEST_CASE("in_place__what_a_run_had_staged_before__goes_with_its_rows") {
+  Place place(archive_options | session::option_inplace);
+  place.temporary.write("f", "old");
+  const Entry entry = file("f", 2 * piece);
+  for (const uint64_t version : {entry.version, entry.version + 1}) {
+    const Ledger::File row{path_key("f"), version};
+    REQUIRE(place.root->opened()->ledger->add({{row, "f", {{0, {1, 2}}}}}));
+    place.temporary.write(".ccixfer/" + staged_name(row.key, row.version), "x");
+  }
+  const Decision decision = place.decide_one(entry);
+  REQUIRE(decision.task);
+  REQUIRE(decision.task->in_place);
+  CHECK(decision.present.empty());
+  CHECK(place.root->opened()->ledger->empty());
+  CHECK_FALSE(place.temporary.has(".ccixfer/" + staged_name(path_key("f"), entry.version)));
+  CHECK_FALSE(place.temporary.has(".ccixfer/" + staged_name(path_key("f"), entry.version + 1)));
+  CHECK(place.temporary.read("f") == "old");
+}
+
 }  // namespace ccixfer::recv
