@@ -14,6 +14,12 @@ void FileInWork::let_go() {
   --holders_;
 }
 
+bool FileInWork::awaits_source() const {
+  if (!takes_content()) return false;
+  const uint64_t written = pieces_ ? pieces_->table().written() : 0;
+  return !end_ || written < piece_count(size_bytes());
+}
+
 bool FileInWork::begin_pack() {
   if (by_pack_ || pieces_ || failure_ || waits_for_link_) return false;
   by_pack_ = true;

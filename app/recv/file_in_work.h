@@ -58,6 +58,8 @@ class FileInWork {
 
   // Content of it may be written: it has neither failed nor is it complete.
   [[nodiscard]] bool takes_content() const { return !failure_ && !committing_ && !by_pack_ && !waits_for_link_; }
+  // Something of it has still to come from its source.
+  [[nodiscard]] bool awaits_source() const;
   // Its content came in a pack. False: content is here already, or it has failed.
   [[nodiscard]] bool begin_pack();
   void drop_pack() { by_pack_ = false; }  // the pack was damaged or could not be written: the content may come again

@@ -130,11 +130,20 @@ void Team::turn(Instant now, uint64_t steps) {
 }
 
 // At the end all wait for the last ones. Of a process that hangs, as in a file system that does not answer, others do the work.
+// What it has sent may be with the disk of this end for as long as that takes.
 void Team::let_go_those_that_hang(Instant now) {
   if (work_.has_waiting()) return;
+  const auto is_awaited = [this](uint64_t index) {
+    const FileInWork* file = files_.find(index);
+    return file != nullptr && file->awaits_source();
+  };
   const auto helpers = helpers_;  // who fails leaves
   for (const auto& [member, place] : helpers) {
-    if (!work_.has_work(member) || !place.helper->has_brought_nothing_for(helper_patience, now)) continue;
+    if (!place.helper->has_brought_nothing_for(helper_patience, now)) continue;
+    if (!work_.has_any(member, is_awaited)) {
+      place.helper->begin_patience();
+      continue;
+    }
     place.helper->fail({ErrorKind::network, "this process has sent nothing for a while: others do what was left to it"});
   }
 }
@@ -171,6 +180,7 @@ void Team::hand_out(Instant now) {
     const std::vector<TeamWork::Portion> portions = work_.hand_out(now, may_take);
     if (portions.empty()) return;
     for (const TeamWork::Portion& portion : portions) {
+      if (portion.member != team_leader) helpers_.at(portion.member).helper->begin_patience();
       if (!portion.files.empty()) give_files(portion.member, portion.files);
       for (const TeamWork::Portion::Pieces& pieces : portion.pieces) give_pieces(portion.member, pieces);
     }
@@ -332,6 +342,7 @@ bool Team::ask_again(const session::Resend& resend) {
   if (is_whole ? work_.waits(resend.index) : work_.waits(resend.index, resend.piece)) return true;  // whoever gets it sends it
   const std::optional<TeamMember> owner = is_whole ? work_.owner(resend.index) : work_.owner(resend.index, resend.piece);
   if (!owner || *owner == team_leader) return false;
+  helpers_.at(*owner).helper->begin_patience();
   outbox_of(*owner).post(resend);
   return true;
 }

@@ -109,9 +109,12 @@ bool TeamWork::waits(uint64_t index, uint64_t piece) const {
   });
 }
 
-bool TeamWork::has_work(TeamMember member) const {
-  const auto at = members_.find(member);
-  return at != members_.end() && (at->second.files > 0 || at->second.bytes > 0);
+bool TeamWork::has_any(TeamMember member, const std::function<bool(uint64_t index)>& is_so) const {
+  const auto has_file = [&](const auto& one) { return one.second.member == member && is_so(one.first); };
+  const auto has_piece = [&](const auto& one) {
+    return std::any_of(one.second.out.begin(), one.second.out.end(), [&](const auto& piece) { return piece.second == member; });
+  };
+  return std::any_of(files_.begin(), files_.end(), has_file) || std::any_of(shared_.begin(), shared_.end(), has_piece);
 }
 
 bool TeamWork::has_waiting() const {

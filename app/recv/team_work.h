@@ -93,7 +93,8 @@ class TeamWork {
   // It is wanted and with nobody: whoever gets it sends it.
   [[nodiscard]] bool waits(uint64_t index) const;
   [[nodiscard]] bool waits(uint64_t index, uint64_t piece) const;
-  [[nodiscard]] bool has_work(TeamMember member) const;
+  // A piece is, or a file of which that is so.
+  [[nodiscard]] bool has_any(TeamMember member, const std::function<bool(uint64_t index)>& is_so) const;
   [[nodiscard]] bool has_waiting() const;  // something is with nobody
 
   // What is due now, at most one portion for each member that `may_take` says can be told. Call it again until it is empty.

@@ -236,7 +236,9 @@ TEST_CASE("a slow member has little at once, and a file that waits is known to")
   for (uint64_t i = 0; i < 100; ++i) work.add(i, 2 * mb, true);
   CHECK(work.has_waiting());
   CHECK(count(files_of(work)) > 20);
-  CHECK(work.has_work(team_leader));
+  CHECK(work.has_any(team_leader, [](uint64_t index) { return index == 0; }));
+  CHECK_FALSE(work.has_any(team_leader, [](uint64_t index) { return index == 99; }));  // it waits
+  CHECK_FALSE(work.has_any(team_leader + 1, [](uint64_t) { return true; }));
   CHECK(work.waits(99));
   CHECK_FALSE(work.waits(0));
   TeamWork slow;

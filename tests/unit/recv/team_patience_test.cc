@@ -1,0 +1,129 @@
+// How long a team waits for a helper that has work: not while what it has sent is with the disk of this end.
+#include <catch2/catch.hpp>
+#include <memory>
+
+#include "app/recv/team.h"
+#include "tests/unit/recv/parts.h"
+#include "tests/unit/recv/place.h"
+
+namespace ccixfer::recv {
+
+using namespace test;
+
+namespace {
+
+class NoHandler final : public TeamHandler {
+ public:
+  void receive_from(Helper&, ReceivedSegment) override {}
+  void helpers_have_news() override {}
+  void on_file_end_of_helper(const session::FileEnd&) override {}
+  void on_holes_of_helper(const session::Holes&) override {}
+};
+
+// A team whose leader and helper have one file each.
+struct Rig {
+  Rig() {
+    REQUIRE(session_root.opened());
+    turn();
+    for (const uint64_t index : {1u, 2u}) give(index);
+    turn();
+    REQUIRE_FALSE(is_let_go());
+  }
+  ~Rig() {
+    team.end({});
+    team.release();
+    team.let_go_those_gone();
+  }
+  void give(uint64_t index) {
+    Decision decision;
+    decision.task = known.add(index, 10).task_ref();
+    decision.verdict = session::Verdict::send;
+    team.choose(decision);
+    REQUIRE(decision.verdict == session::Verdict::elsewhere);
+  }
+  void turn() {
+    far.settle(20);
+    wait({});
+  }
+  void wait(Duration time) {
+    far.now += time;
+    far.destination->turn(far.now);
+    team.turn(far.now, 0);
+  }
+  // All that was with anybody is being committed.
+  void commit_all() {
+    for (auto& [index, file] : known.files) {
+      REQUIRE(file.begin_pack());
+      file.set_end(whole(index));
+      file.begin_commit();
+    }
+  }
+  void end_all() {
+    for (const uint64_t index : {1u, 2u}) {
+      team.ended({index, ErrorKind::ok, 0});
+      known.files.erase(index);
+    }
+  }
+  [[nodiscard]] bool is_let_go() const { return far.destination->error() != nullptr; }
+
+  TemporaryDirectory temporary;
+  FaultyFiles files;
+  std::unique_ptr<Root> root = Root::open(files, temporary.path()).value();
+  SessionRoot session_root{*root, archive_options, {}};
+  JobRig jobs;
+  FakeFiles known;
+  FakeSession session;
+  NoHandler handler;
+  session::fake::Net net;
+  session::fake::Side side{net, "fake://leader", 3};
+  Outbox leader{[](const session::Message&) {}};
+  Team team{TeamLimits{.portion_bytes = 1}, TeamParts{jobs.jobs, session_root, known, leader, session, handler, side.entropy}};
+  SessionWith<Helper> far{jobs.pool,
+                          [this](session::Link& link, session::fake::Side& end, memory::Pool& pool, Notes&) {
+                            auto helper = std::make_unique<Helper>(HelperParts{
+                                link, end.endpoint->mailboxes(), pool, end.entropy,
+                                std::make_shared<session::PoolTurns>(pool.count(), true), std::make_shared<RateAllowance>(0)});
+                            team.add({helper.get(), [](Helper*) {}});  // the session owns it
+                            return helper;
+                          },
+                          1, 8};
+};
+
+}  // namespace
+
+TEST_CASE("team__a_helper_that_sends_nothing_of_what_it_has__is_let_go_after_its_patience") {
+  Rig rig;
+  rig.wait(helper_patience - Duration(1'000'000));
+  CHECK_FALSE(rig.is_let_go());
+  rig.wait(Duration(1'000'000'000));
+  CHECK(rig.is_let_go());
+}
+
+TEST_CASE("team__all_that_a_helper_has_is_being_committed__it_stays_however_slow_the_disk_is") {
+  Rig rig;
+  rig.commit_all();
+  rig.wait(helper_patience * 2);
+  CHECK_FALSE(rig.is_let_go());
+  SECTION("what it gets then has its own time") {
+    rig.end_all();
+    rig.give(3);
+    rig.give(4);
+    rig.wait(helper_patience - Duration(1'000'000));
+    CHECK_FALSE(rig.is_let_go());
+    rig.wait(helper_patience - Duration(1'000'000));
+    CHECK_FALSE(rig.is_let_go());
+    rig.wait(helper_patience);
+    CHECK(rig.is_let_go());
+  }
+  SECTION("so has what it is asked for again") {
+    rig.wait(helper_patience - Duration(1'000'000));
+    for (auto& [index, file] : rig.known.files) file.end_commit();
+    CHECK((rig.team.ask_again({1, session::Resend::whole}) || rig.team.ask_again({2, session::Resend::whole})));
+    rig.wait(helper_patience - Duration(1'000'000));
+    CHECK_FALSE(rig.is_let_go());
+    rig.wait(helper_patience);
+    CHECK(rig.is_let_go());
+  }
+}
+
+}  // namespace ccixfer::recv
