@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "app/recv/deliveries.h"
 #include "app/recv/names.h"
@@ -35,6 +36,25 @@ class Claims {
  private:
   std::mutex mutex_;
   std::unordered_map<Hash128, std::shared_ptr<Owner>, KeyHash> owners_;
+};
+
+// A path that is claimed for as long as this lives.
+class Claim {
+ public:
+  Claim(Claims& claims, const Hash128& key, std::shared_ptr<Owner> owner)
+      : claims_(claims), key_(key), owner_(std::move(owner)), is_held_(claims.take(key, owner_)) {}
+  ~Claim() {
+    if (is_held_) claims_.release(key_, owner_);
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  [[nodiscard]] bool is_held() const { return is_held_; }
+
+ private:
+  Claims& claims_;
+  const Hash128 key_;
+  const std::shared_ptr<Owner> owner_;
+  const bool is_held_;
 };
 
 }  // namespace ccixfer::recv

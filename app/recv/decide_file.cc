@@ -109,6 +109,7 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   const bool replaces_file = found == 0 && stat.type == ports::FileType::regular;
   const auto older = entry.size_bytes != size_unknown ? find_older(entry, decision.path) : std::nullopt;
   if (older && take_from_older(entry, *older, found == 0 ? &stat : nullptr, decision)) return;
+  claim_.reset();
   if (found == 0 && is_unchanged(entry, parent_->fd(), name, stat)) {
     decision.items = items_of(0, entry, &stat);
     if (set_attributes_of_unchanged(entry, name, stat, decision)) {

@@ -66,6 +66,7 @@ bool EntryDecider::Job::take_from_older(const Entry& entry, const OlderTrees::Ma
   if (older.likeness != Likeness::all) return false;
   const ports::FileStat& stat = older.candidate.stat;
   if (there != nullptr && there->device == stat.device && there->inode == stat.inode) return false;  // it was linked before
+  if (!dry() && !claim(decision.path)) return false;                                                 // whoever comes next is told
   if (!dry() && link_name(older.candidate.directory->fd(), older.candidate.name, decision.path, there == nullptr) < 0) return false;
   decision.verdict = entry.type == EntryType::file ? Verdict::unchanged : dry() ? Verdict::make : Verdict::done;
   decision.items = session::item_made | session::item_linked;

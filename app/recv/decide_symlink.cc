@@ -48,6 +48,10 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
       return;
     }
   }
+  if (!dry() && !claim(decision.path)) {
+    failed(decision, -EBUSY);
+    return;
+  }
   if (found == 0 && stat.type == ports::FileType::directory) {
     if (const int error = make_room(decision.path, name); error < 0) {
       failed(decision, error);

@@ -26,6 +26,11 @@ Decision& EntryDecider::Job::failed_or_fatal(Decision& decision, int negative_er
   return failed(decision, negative_errno);
 }
 
+bool EntryDecider::Job::claim(const std::string& path) {
+  if (!claim_) claim_.emplace(root_.claims, path_key(path), session_.owner_);
+  return claim_->is_held();
+}
+
 int EntryDecider::Job::open_parent(std::string_view parent) {
   if (parent_ && parent_path_ == parent) return 0;
   HeldDirectoryRef opened;
@@ -105,6 +110,7 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   decision.size_bytes = entry.type == EntryType::file && entry.size_bytes != size_unknown ? entry.size_bytes : 0;
   decision.version = entry.version;
   if (session_.policy_.has(session::option_itemize)) decision.target = entry.target;
+  claim_.reset();
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
   const bool is_directory = entry.type == EntryType::directory || entry.type == EntryType::leave;
   if (!is_directory && entry.unknown_mandatory != 0) return failed(decision, -session::errno_of_unknown_field);

@@ -31,6 +31,9 @@ class EntryDecider::Job {
   [[nodiscard]] bool dry() const { return session_.policy_.has(session::option_dry_run); }
   int make_directories(const std::string& path);
   int open_parent(std::string_view parent);
+  // No other session places anything at the path until the next entry is decided: what is made there first has a name that says
+  // which path it is for.
+  [[nodiscard]] bool claim(const std::string& path);
   static Decision& failed(Decision& decision, int negative_errno);
   Decision& failed_or_fatal(Decision& decision, int negative_errno);
 
@@ -106,6 +109,7 @@ class EntryDecider::Job {
   std::string parent_path_;
   HeldDirectoryRef parent_;
   std::optional<Error> fatal_;
+  std::optional<Claim> claim_;
   Where here_;          // the path of the entry that is decided
   std::string leads_;   // the first name of the file whose name is decided; "": it has one name
   bool stays_ = false;  // what stands there was left as it is
