@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -14,6 +14,7 @@
 #include "app/devices/path_table.h"
 #include "app/main/router_audit.h"
 #include "app/main/session_trust.h"
+#include "app/main/worker_devices.h"
 #include "app/main/worker_spread.h"
 #include "core/base/log.h"
 #include "core/base/thread_log.h"
@@ -45,7 +46,7 @@ struct RouterWorkers::Worker {
   std::optional<Security> security;  // none: --insecure
   std::shared_ptr<ProcessTrust> trust;
   std::shared_ptr<cci::MemoryTable> memory;
-  std::map<std::string, stream::StreamTransport*> movers;  // by device
+  WorkerDevices devices{[this](const DeviceConfig& device) { return node_of(device); }};
   std::unique_ptr<routing::Router> router;
   size_t connections_adopted = 0;
   bool stops = false;
@@ -58,6 +59,7 @@ struct RouterWorkers::Worker {
 
   // Worker 0's.
   std::thread thread;
+  std::set<std::string> takes;  // the devices of which connections may move to it, as it last said
   size_t moved = 0;
   uint64_t asked = 0;
   Instant asked_at{};
@@ -67,7 +69,7 @@ struct RouterWorkers::Worker {
     const size_t known = adopted.load(std::memory_order_acquire);
     return open.load(std::memory_order_relaxed) + moved - known;
   }
-  [[nodiscard]] Result<void> add_endpoints(const WorkerSettings& settings, std::vector<routing::RouterDevice>& devices);
+  [[nodiscard]] Result<Node> node_of(const DeviceConfig& device);
   void adopt(const std::string& device, stream::MovedConnection connection);
   void reconfigure(WorkerSettings settings);
   void run(const std::function<void()>& on_change);
@@ -85,42 +87,35 @@ struct RouterWorkers::State {
   Instant next_look{};
   WorkerSpread spread{[this](size_t number) { return number == 0 ? router->connections_open() : workers[number - 1]->load(); }};
   bool draining = false;
+
+  [[nodiscard]] WorkerSpread::Takes who_takes(const std::string& device) const {
+    return [this, &device](size_t number) { return workers[number - 1]->takes.count(device) > 0; };
+  }
 };
 
 // ---- In the thread of a worker.
 
 // They only dial: what they forward came to worker 0 first.
-Result<void> RouterWorkers::Worker::add_endpoints(const WorkerSettings& settings, std::vector<routing::RouterDevice>& devices) {
-  for (routing::RouterDevice& device : devices) {
-    if (router != nullptr && router->has_device(device.name)) continue;
-    const auto& all = settings.config.devices;
-    const auto config = std::find_if(all.begin(), all.end(), [&](const DeviceConfig& each) { return each.name == device.name; });
-    NodeOptions options;
-    options.bare = true;
-    options.paths = std::make_shared<PathTable>(wall_time_s);
-    options.memory = memory;
-    options.waker = waker;
-    options.trust = trust;
-    auto node = make_node(*config, options, entropy, counters);
-    if (!node) return tl::unexpected(node.error());
-    device.endpoint = std::move(node->endpoint);
-    if (node->mover != nullptr) movers[device.name] = node->mover;
-  }
-  return {};
+Result<Node> RouterWorkers::Worker::node_of(const DeviceConfig& device) {
+  NodeOptions options;
+  options.bare = true;
+  options.paths = std::make_shared<PathTable>(wall_time_s);
+  options.memory = memory;
+  options.waker = waker;
+  options.trust = trust;
+  return make_node(device, options, entropy, counters);
 }
 
 void RouterWorkers::Worker::adopt(const std::string& device, stream::MovedConnection connection) {
   ++connections_adopted;
-  const auto mover = movers.find(device);
-  if (mover != movers.end()) mover->second->adopt(std::move(connection));
+  devices.mover(device).adopt(std::move(connection));
 }
 
 void RouterWorkers::Worker::reconfigure(WorkerSettings settings) {
-  auto made = add_endpoints(settings, settings.devices);
-  if (made) {
-    settings.options.peer_grants = trust;
-    made = router->reconfigure(settings.options, std::move(settings.devices));
-  }
+  settings.options.peer_grants = trust;
+  const auto made = devices.change(settings.config, std::move(settings.devices), [&](std::vector<routing::RouterDevice> all) {
+    return router->reconfigure(settings.options, std::move(all));
+  });
   if (!made) {
     log(LogLevel::warning, "worker {}: it goes on with its old configuration: {}", number, made.error().message);
   }
@@ -141,7 +136,6 @@ void RouterWorkers::Worker::run(const std::function<void()>& on_change) {
     }
     waker->wait(clock.now(), router->next_deadline());
   }
-  movers.clear();
   router.reset();
 }
 
@@ -149,7 +143,7 @@ void RouterWorkers::Worker::run(const std::function<void()>& on_change) {
 
 struct RouterWorkers::Placer final : public stream::Placement {
   Placer(RouterWorkers& to, std::string of) : workers(to), device(std::move(of)) {}
-  bool goes_elsewhere(ports::Role role) override { return role == ports::Role::hop && workers.take_turns(); }
+  bool goes_elsewhere(ports::Role role) override { return role == ports::Role::hop && workers.take_turns(device); }
   void move(stream::MovedConnection connection) override { workers.move(device, std::move(connection)); }
 
   RouterWorkers& workers;
@@ -176,7 +170,6 @@ Result<std::unique_ptr<RouterWorkers>> RouterWorkers::create(const Process& proc
       worker.trust->ask_nobody();
     }
     WorkerSettings wanted = settings();
-    if (auto made = worker.add_endpoints(wanted, wanted.devices); !made) return tl::unexpected(made.error());
     wanted.options.follows = true;
     wanted.options.peer_grants = worker.trust;
     if (audit) {
@@ -188,10 +181,15 @@ Result<std::unique_ptr<RouterWorkers>> RouterWorkers::create(const Process& proc
       };
       if (worker.trust) worker.trust->tell_sent_away(tell);
     }
-    auto router =
-        routing::Router::create(wanted.options, std::move(wanted.devices), worker.memory, worker.entropy, worker.counters);
-    if (!router) return tl::unexpected(router.error());
-    worker.router = std::move(*router);
+    const auto begin = [&](std::vector<routing::RouterDevice> devices) -> Result<void> {
+      auto router = routing::Router::create(wanted.options, std::move(devices), worker.memory, worker.entropy, worker.counters);
+      if (!router) return tl::unexpected(router.error());
+      worker.router = std::move(*router);
+      return {};
+    };
+    if (auto begun = worker.devices.change(wanted.config, std::move(wanted.devices), begin); !begun)
+      return tl::unexpected(begun.error());
+    worker.takes = worker.devices.movable();
   }
   return all;
 }
@@ -241,13 +239,13 @@ void RouterWorkers::turn(Instant now) {
 
 Instant RouterWorkers::next_deadline() const { return state_->next_look; }
 
-bool RouterWorkers::take_turns() {
+bool RouterWorkers::take_turns(const std::string& device) {
   if (state_->router == nullptr || state_->draining) return false;
-  return state_->spread.goes_elsewhere(state_->workers.size() + 1);
+  return state_->spread.goes_elsewhere(state_->workers.size() + 1, state_->who_takes(device));
 }
 
 void RouterWorkers::move(const std::string& device, stream::MovedConnection connection) {
-  Worker& to = *state_->workers[state_->spread.place(state_->workers.size() + 1) - 1];
+  Worker& to = *state_->workers[state_->spread.place(state_->workers.size() + 1, state_->who_takes(device)) - 1];
   ++to.moved;
   to.inbox.post([&to, device, moved = std::make_shared<stream::MovedConnection>(std::move(connection))] {
     to.adopt(device, std::move(*moved));
@@ -261,9 +259,10 @@ void RouterWorkers::set_rate(uint64_t bytes_per_s) {
 
 void RouterWorkers::reconfigure(const std::optional<TrustNews>& news, const std::function<WorkerSettings()>& settings) {
   for (const auto& worker : state_->workers) {
-    worker->inbox.post([one = worker.get(), news, wanted = std::make_shared<WorkerSettings>(settings())] {
+    worker->inbox.post([&state = *state_, one = worker.get(), news, wanted = std::make_shared<WorkerSettings>(settings())] {
       if (news && one->security) take(*one->security, *news);
       one->reconfigure(std::move(*wanted));
+      state.inbox.post([one, takes = one->devices.movable()] { one->takes = takes; });
     });
   }
 }

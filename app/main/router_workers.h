@@ -1,7 +1,8 @@
 // The further workers of a router: threads of which each has its own endpoints, buffers and routed
 // connections. The router of the process, worker 0, accepts all connections, speaks to routers and
 // administrators, and knows the map. It hands each routed connection that came over tcp to the
-// worker that has the fewest, before anything of it is answered.
+// worker that has the fewest, before anything of it is answered. A worker whose reload has failed is
+// given none of the devices that it lacks.
 // In: what worker 0 is told (a stop, a changed configuration, a rate). Out: its log, its audit
 // records and its counters, all through worker 0.
 // Guarantees: workers share the map snapshot and nothing else; no lock is taken on the data path.
@@ -65,7 +66,7 @@ class RouterWorkers {
   struct Worker;
   struct Placer;
   RouterWorkers(const Process& process, const Audit& audit);
-  [[nodiscard]] bool take_turns();  // whether a routed connection that comes now is for another worker than 0
+  [[nodiscard]] bool take_turns(const std::string& device);  // whether a routed connection that comes now is for another than 0
   void move(const std::string& device, stream::MovedConnection connection);
 
   struct State;

@@ -1,7 +1,7 @@
 // Which worker of a router gets the next routed connection: the one with the fewest, and among those with equally many they take
 // turns. Worker 0 accepts all of them, so it is asked first whether one is for another worker, and later, when the connection is
 // proved and can move, for which: the loads may have changed meanwhile.
-// In: how many connections each worker has, those on their way to it included. Pure.
+// In: how many connections each worker has, those on their way to it included, and who can take this one. Pure.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -13,27 +13,30 @@ namespace ccixfer::program {
 class WorkerSpread {
  public:
   using LoadOf = std::function<size_t(size_t worker)>;
+  using Takes = std::function<bool(size_t worker)>;  // of each but 0, which takes all; what was true stays true
   explicit WorkerSpread(LoadOf load_of) : load_of_(std::move(load_of)) {}
 
   // One has come to worker 0. False: it stays there.
-  [[nodiscard]] bool goes_elsewhere(size_t workers) {
-    if (least_loaded(workers, 0) != 0) return true;
+  [[nodiscard]] bool goes_elsewhere(size_t workers, const Takes& takes = everybody) {
+    if (least_loaded(workers, 0, takes) != 0) return true;
     next_ = 1;
     return false;
   }
   // Of one that does not stay: the worker, which is not 0.
-  [[nodiscard]] size_t place(size_t workers) {
-    const size_t worker = least_loaded(workers, 1);
+  [[nodiscard]] size_t place(size_t workers, const Takes& takes = everybody) {
+    const size_t worker = least_loaded(workers, 1, takes);
     next_ = (worker + 1) % workers;
     return worker;
   }
 
  private:
-  [[nodiscard]] size_t least_loaded(size_t workers, size_t first) const {
+  static bool everybody(size_t) { return true; }
+  [[nodiscard]] size_t least_loaded(size_t workers, size_t first, const Takes& takes) const {
     std::optional<size_t> best;
     for (size_t i = 0; i < workers; ++i) {
       const size_t worker = (next_ + i) % workers;
-      if (worker >= first && (!best || load_of_(worker) < load_of_(*best))) best = worker;
+      if (worker < first || (worker > 0 && !takes(worker))) continue;
+      if (!best || load_of_(worker) < load_of_(*best)) best = worker;
     }
     return *best;
   }

@@ -30,3 +30,14 @@ TEST_CASE("worker_spread__equally_many__they_take_turns") {
   for (int i = 0; i < 6; ++i) ++came[spread.goes_elsewhere(3) ? spread.place(3) : 0];
   CHECK(came == std::vector<size_t>{2, 2, 2});
 }
+
+TEST_CASE("worker_spread__some_workers_lack_the_device__it_goes_to_none_of_them") {
+  std::vector<size_t> loads{2, 0, 1};
+  WorkerSpread spread([&loads](size_t worker) { return loads[worker]; });
+  const auto not_the_second = [](size_t worker) { return worker != 1; };
+  REQUIRE(spread.goes_elsewhere(3, not_the_second));
+  CHECK(spread.place(3, not_the_second) == 2);
+  CHECK_FALSE(spread.goes_elsewhere(3, [](size_t) { return false; }));
+  REQUIRE(spread.goes_elsewhere(3));
+  CHECK(spread.place(3) == 1);
+}
