@@ -216,6 +216,11 @@ bool ConnectionSetup::on_reply(RelayedConnection& connection, Bytes message, Ins
     ender_.reject(connection, "malformed connect reply");
     return false;
   }
+  // What comes back has the class of as many routers, and a higher class goes first.
+  if (connection.legs[1].is_end && !reply->hops.empty()) {
+    ender_.reject(connection, "an end that tells of routers beyond it");
+    return false;
+  }
   if (reply->status == Status::success) {
     open(connection, std::move(*reply), now);
     return true;

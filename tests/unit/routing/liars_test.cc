@@ -136,6 +136,28 @@ TEST_CASE("router_policy__a_class_that_the_connect_did_not_tell__answered_never_
   CHECK(target == source);
 }
 
+// The count of routers beyond is the class of what comes back from there, and so is told by routers only.
+TEST_CASE("router_policy__an_end_that_tells_of_routers_beyond_it__is_refused") {
+  Site site;
+  site.chain(1);
+  const size_t hops = GENERATE(size_t{0}, size_t{1}, size_t{7});
+  RawPeer initiator(site.world, site.fabric, "lan1", "10.0.0.66"), end(site.world, site.fabric, "lan2", "10.0.0.67");
+  end.accepts = true;
+  REQUIRE(initiator.connect("sim://10.0.0.1:7000", ports::Role::hop));
+  initiator.say(RawPeer::usual_request("cci://1:2:10.0.0.67:7000"));
+  REQUIRE(initiator.run([&] { return end.last(MessageKind::connect_request).has_value(); }, seconds(10)));
+  ConnectReply reply{Status::success, {}, 1392, 1u << 16, {}, 0};
+  for (size_t i = 0; i < hops; ++i) reply.hops.push_back({"sim", "nobody", 1, 3, milliseconds(1), 0});
+  end.say(reply);
+  const auto answered = [&] { return initiator.last(MessageKind::connect_reply) || initiator.last(MessageKind::bye); };
+  REQUIRE(initiator.run(answered, seconds(10)));
+  REQUIRE(initiator.last(MessageKind::connect_reply).has_value() == (hops == 0));
+  CHECK(site.routers[0]->counters.get(Counter::routed_rejected) == (hops == 0 ? 0 : 1));
+  if (hops == 0) return;
+  CHECK(decode_bye(*initiator.last(MessageKind::bye))->reason == "an end that tells of routers beyond it");
+  CHECK(initiator.run([&] { return site.routers[0]->router->connections_open() == 0; }, seconds(30)));
+}
+
 // Who is cut off is known by where it comes from. What a peer calls itself it may change, and may take from others.
 TEST_CASE("router_records__cut_off__stays_so_under_another_name_and_nobody_else_is") {
   Site site;
