@@ -11,6 +11,8 @@ std::array<uint64_t, 2> key_of(const Exposure& exposure) {
   return {uint64_t{exposure.to} * 2 + (exposure.of_read ? 1 : 0), exposure.cookie};
 }
 
+std::array<uint64_t, 2> key_of(const Question& question) { return {question.to, question.cookie}; }
+
 }  // namespace
 
 ConnectionFragments::Queues& ConnectionFragments::queues() {
@@ -22,7 +24,7 @@ bool ConnectionFragments::remove() { return --known_ == 0 && !std::exchange(to_b
 
 void ConnectionFragments::release() {
   to_be_released_ = false;
-  if (known_ == 0) queues_.reset();
+  if (known_ == 0 && queues_ != nullptr && queues_->asked.empty()) queues_.reset();
 }
 
 bool ConnectionFragments::wait(uint8_t data_class, const WaitingFragment& fragment) {
@@ -58,6 +60,24 @@ uint64_t ConnectionFragments::exposed_as(const Exposure& exposure) const {
 
 void ConnectionFragments::withdraw(const Exposure& exposure) {
   if (queues_ != nullptr) queues_->exposed.erase(key_of(exposure));
+}
+
+bool ConnectionFragments::ask(const Question& question, uint32_t length_bytes) {
+  auto& asked = queues().asked;
+  return asked.size() < fragments_per_side_max && asked.emplace(key_of(question), length_bytes).second;
+}
+
+std::optional<uint32_t> ConnectionFragments::take_question(const Question& question) {
+  if (queues_ == nullptr) return std::nullopt;
+  const auto found = queues_->asked.find(key_of(question));
+  if (found == queues_->asked.end()) return std::nullopt;
+  const uint32_t length_bytes = found->second;
+  queues_->asked.erase(found);
+  return length_bytes;
+}
+
+void ConnectionFragments::forget_if_idle() {
+  if (!to_be_released_) release();
 }
 
 std::vector<uint64_t> ConnectionFragments::take_all() {

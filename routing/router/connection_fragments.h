@@ -1,5 +1,6 @@
 // What a router knows of the fragments of one relayed connection: which of them wait for a buffer
-// or for room below, which are exposed to the next router, and how many buffers they have.
+// or for room below, which are exposed to the next router, how many buffers they have, and which
+// reads were asked for further on.
 // Fragments are named by their packed Ref. An idle connection costs no queue: these come with its
 // first fragment and go at release(). Single-threaded.
 // Bounds: fragments_per_side_max, which the caller keeps.
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/ring_buffer.h"
@@ -26,6 +28,12 @@ struct WaitingFragment {
 struct Exposure {
   uint8_t to = 0;  // the leg of the next router
   bool of_read = false;
+  uint64_t cookie = 0;
+};
+
+// A read whose question went on to the next router.
+struct Question {
+  uint8_t to = 0;  // the leg of that router
   uint64_t cookie = 0;
 };
 
@@ -61,6 +69,12 @@ class ConnectionFragments {
   [[nodiscard]] uint64_t exposed_as(const Exposure& exposure) const;  // 0: none
   void withdraw(const Exposure& exposure);
 
+  // A question has one answer. false: that name is in use, or fragments_per_side_max are asked.
+  [[nodiscard]] bool ask(const Question& question, uint32_t length_bytes);
+  // The answer has come: how much was asked for. none: nobody has asked.
+  [[nodiscard]] std::optional<uint32_t> take_question(const Question& question);
+  void forget_if_idle();  // after an answer that brings no fragment: as release(), where that is not due anyway
+
   // All that wait, are exposed or are stalled, when the connection ends. Those that are exposed
   // stay so.
   [[nodiscard]] std::vector<uint64_t> take_all();
@@ -74,6 +88,7 @@ class ConnectionFragments {
     std::array<RingBuffer<WaitingFragment>, classes_max> waiting;
     RingBuffer<uint64_t> stalled;
     std::map<std::array<uint64_t, 2>, uint64_t> exposed;
+    std::map<std::array<uint64_t, 2>, uint32_t> asked;  // lengths
   };
   Queues& queues();
   std::unique_ptr<Queues> queues_;

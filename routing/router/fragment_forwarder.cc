@@ -51,11 +51,26 @@ void FragmentForwarder::on_message(RelayedConnection& connection, uint8_t which,
     case MessageKind::write_request:
       return admit(connection, which, *fragment, false);
     case MessageKind::read_request:
-      // Only the last router, next to the memory, does something about it.
-      return connection.legs[to].is_end ? admit(connection, to, *fragment, true) : relay_.pass_on(connection, which, message);
+      // The last router, next to the memory, answers it; the others pass it on.
+      if (connection.legs[to].is_end) return admit(connection, to, *fragment, true);
+      if (!connection.fragments.ask({to, fragment->cookie}, fragment->length_bytes))
+        return ender_.reject(connection, "a read that is asked for twice, or more than the window allows");
+      return relay_.pass_on(connection, which, message);
     default:
-      return fragment->ending.good() ? admit(connection, which, *fragment, false) : relay_.pass_on(connection, which, message);
+      return on_reply(connection, which, *fragment, message);
   }
+}
+
+// Nobody takes what he has not asked for: it would stay in its buffer, and he would be blamed for it.
+void FragmentForwarder::on_reply(RelayedConnection& connection, uint8_t which, const FragmentMessage& reply, Bytes message) {
+  const auto asked_bytes = connection.fragments.take_question({which, reply.cookie});
+  if (!asked_bytes) return ender_.reject(connection, "a read reply that nobody asked for");
+  if (!reply.ending.good()) {
+    connection.fragments.forget_if_idle();
+    return relay_.pass_on(connection, which, message);
+  }
+  if (reply.length_bytes != *asked_bytes) return ender_.reject(connection, "a read reply of another length");
+  admit(connection, which, reply, false);
 }
 
 // A fragment's data waits on leg `from`; `from_end`: in the application's own memory there.

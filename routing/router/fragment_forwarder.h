@@ -51,6 +51,7 @@ class FragmentForwarder {
   [[nodiscard]] uint32_t leaving_early() const;  // that arrive and leave at the same time
 
  private:
+  void on_reply(RelayedConnection& connection, uint8_t which, const FragmentMessage& reply, Bytes message);
   void admit(RelayedConnection& connection, uint8_t from, const FragmentMessage& request, bool from_end);
   [[nodiscard]] bool is_acceptable(const RelayedConnection& connection, const Fragment& fragment) const;
   void start(GrantedBuffer granted);

@@ -99,3 +99,26 @@ TEST_CASE("connection_fragments__buffers__are_counted_by_the_leg_that_they_come_
   fragments.give_buffer(1);
   CHECK(fragments.buffers() == 2);
 }
+
+TEST_CASE("connection_fragments__a_question__has_one_answer_from_where_it_was_asked") {
+  ConnectionFragments fragments;
+  CHECK_FALSE(fragments.take_question({1, 9}));
+  REQUIRE(fragments.ask({1, 9}, 4096));
+  CHECK_FALSE(fragments.ask({1, 9}, 4096));
+  REQUIRE(fragments.ask({0, 9}, 77));
+  CHECK_FALSE(fragments.take_question({1, 8}));
+  CHECK(fragments.take_question({1, 9}) == 4096);
+  CHECK_FALSE(fragments.take_question({1, 9}));
+  CHECK(fragments.take_question({0, 9}) == 77);
+}
+
+TEST_CASE("connection_fragments__questions__at_most_a_window_and_they_outlive_a_release") {
+  ConnectionFragments fragments;
+  for (uint64_t cookie = 0; cookie < fragments_per_side_max; ++cookie) REQUIRE(fragments.ask({1, cookie}, 1));
+  CHECK_FALSE(fragments.ask({1, fragments_per_side_max}, 1));
+  fragments.release();
+  fragments.forget_if_idle();
+  for (uint64_t cookie = 0; cookie < fragments_per_side_max; ++cookie) REQUIRE(fragments.take_question({1, cookie}) == 1);
+  fragments.forget_if_idle();
+  CHECK_FALSE(fragments.take_question({1, 0}));
+}

@@ -173,6 +173,7 @@ TEST_CASE("router_fragment__a_cookie_twice_at_once__second_is_answered_first_goe
 TEST_CASE("router_fragment__a_cookie_of_a_write_and_of_a_read_from_either_side__are_four") {
   Passing met(false, 1);
   met.prove(1);
+  for (RawPeer* peer : {&met.left, &met.right}) met.ask(*peer);
   for (RawPeer* peer : {&met.left, &met.right}) {
     for (const MessageKind kind : {MessageKind::write_request, MessageKind::read_reply}) {
       FragmentMessage offer = met.offer(*peer, kind);
@@ -261,6 +262,7 @@ TEST_CASE("router_fragment__a_read_from_beyond__question_passes_and_reply_is_car
   CHECK(met.held() == 0);
   // And one that failed there.
   met.forget();
+  met.ask(met.left);
   FragmentMessage failed;
   failed.kind = MessageKind::read_reply;
   failed.cookie = cookie;
@@ -278,6 +280,7 @@ TEST_CASE("router_fragment__released_while_a_read_still_comes__is_discarded_and_
   sim::LinkOptions slow;
   slow.rate_bytes_per_s = 10'000'000;
   met.fabric.set_link("right", slow);
+  met.ask(met.left);
   FragmentMessage reply = met.offer(met.right, MessageKind::read_reply);
   reply.data_class = 1;
   met.right.say(reply);
@@ -291,6 +294,69 @@ TEST_CASE("router_fragment__released_while_a_read_still_comes__is_discarded_and_
   CHECK(met.held() == 0);
   CHECK(met.pulled() == 1);
   met.still_works();
+}
+
+// Nobody takes it, and whoever is next would be blamed for that.
+TEST_CASE("router_fragment__a_read_reply_that_was_not_asked_for__closes_and_is_never_pulled") {
+  const bool right_is_end = GENERATE(false, true);
+  Passing met(right_is_end, 1);
+  RawPeer* from = &met.right;
+  FragmentMessage reply = met.offer(met.right, MessageKind::read_reply);
+  reply.data_class = right_is_end ? 0 : 1;
+  SECTION("from the side of the destination") {}
+  SECTION("from the side of the initiator") {
+    from = &met.left;
+    reply = met.offer(met.left, MessageKind::read_reply);
+    reply.data_class = 1;
+  }
+  if (!right_is_end) {
+    SECTION("of what another side was asked for") { met.ask(met.right); }
+    SECTION("of another cookie") {
+      met.ask(met.left);
+      ++reply.cookie;
+    }
+    SECTION("of another length") {
+      met.ask(met.left);
+      reply.length_bytes -= 1;
+    }
+    SECTION("a second time") {
+      met.ask(met.left);
+      FragmentMessage failed;
+      failed.kind = MessageKind::read_reply;
+      failed.cookie = cookie;
+      failed.ending = Status::rma_handle;
+      met.right.say(failed);
+      REQUIRE(met.offered(met.left, MessageKind::read_reply));
+    }
+  }
+  SECTION("one that failed") {
+    reply.ending = Status::rma_handle;
+    reply.exposed = {};
+  }
+  from->say(reply);
+  REQUIRE(met.run([&] { return met.left.gone && met.right.gone; }, seconds(60)));
+  CHECK(met.rejected() == 1);
+  CHECK(met.pulled() == 0);
+  CHECK(met.held() == 0);
+  CHECK(met.known() == 0);
+}
+
+TEST_CASE("router_fragment__reads_asked_for__as_many_as_the_window_allows_and_each_cookie_once") {
+  Passing met(false);
+  FragmentMessage question = met.question();
+  uint64_t count = fragments_per_side_max;
+  SECTION("one more than the window") {}
+  SECTION("a cookie twice") { count = 1; }
+  for (question.cookie = 0; question.cookie < count; ++question.cookie) {
+    met.left.say(question);
+    if (question.cookie % 50 == 0) met.rest();
+  }
+  met.rest();
+  CHECK(met.rejected() == 0);
+  if (count == 1) question.cookie = 0;
+  met.left.say(question);
+  REQUIRE(met.run([&] { return met.right.gone; }));
+  CHECK(met.rejected() == 1);
 }
 
 TEST_CASE("router_fragment__lengths_and_classes__those_of_an_honest_chain_and_no_others") {

@@ -106,6 +106,12 @@ struct Passing {
     message.remote.handle = right.memory->register_region(Bytes(source));
     return message;
   }
+  // By `from`, of whoever is on the other side: it may answer now.
+  void ask(RawPeer& from) {
+    RawPeer& to = &from == &left ? right : left;
+    REQUIRE(from.say(question()) == Status::success);
+    REQUIRE(offered(to, MessageKind::read_request));
+  }
   std::optional<FragmentMessage> offered(const RawPeer& to, MessageKind kind) {
     run([&] { return to.last(kind).has_value(); });
     const auto message = to.last(kind);

@@ -85,12 +85,11 @@ Outcome expected(Stage stage, int side, std::optional<MessageKind> kind) {
                 MessageKind::fragment_ack, MessageKind::mailbox_hint}
               .contains(*kind))
         return Outcome::passes;
-      if (kind == MessageKind::read_reply) return Outcome::passes;          // it cannot be pulled: the asker hears that it failed
       if (kind == MessageKind::fragment_released) return Outcome::counted;  // of a fragment that is not there
       // The router's own business: the fragment cannot be pulled, and the asker hears so; that an end watches is for hops.
       if (Kinds{MessageKind::write_request, MessageKind::read_request, MessageKind::end_to_end_keepalive}.contains(*kind))
         return Outcome::stays;
-      return Outcome::cut;  // only routers stop as planned, for one
+      return Outcome::cut;  // only routers stop as planned, for one, and only what was asked for is answered
   }
   return Outcome::cut;
 }

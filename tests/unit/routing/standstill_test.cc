@@ -305,9 +305,9 @@ struct Crawl {
   Flows flows{net};
   App* fast = nullptr;
   App* slow = nullptr;
-  Crawl() {
-    net.options.fragment_bytes = 256u << 10;
-    net.options.memory_bytes = 16u * net.options.fragment_bytes;
+  explicit Crawl(uint32_t fragment_bytes = 256u << 10, uint32_t count = 16) {
+    net.options.fragment_bytes = fragment_bytes;
+    net.options.memory_bytes = uint64_t{count} * fragment_bytes;
     net.set_rate(1, 100'000'000);
     net.set_rate(3, 200'000);
     net.router({1, 3});
@@ -355,6 +355,27 @@ size_t stand_still_and_come_again(Crawl& crawl, bool slow_sends) {
 }
 
 }  // namespace
+
+// Nobody takes what he has not asked for. If it were pulled, it would stay here, and he would be cut off for that with all his
+// connections.
+TEST_CASE("router_standstill__a_read_reply_that_was_not_asked_for__its_destination_is_not_blamed") {
+  Crawl crawl;
+  crawl.add(false, 8u << 20);  // 42 s
+  RawPeer liar(crawl.net.world, crawl.net.fabric, "n1", "10.1.1.1");
+  REQUIRE(liar.open("sim://10.1.0.1:7000", crawl.slow->uri()));
+  const auto data = pattern(64u << 10, 3);
+  FragmentMessage reply;
+  reply.kind = MessageKind::read_reply;
+  reply.cookie = 7;
+  reply.length_bytes = 64u << 10;
+  reply.exposed = liar.memory->register_region(Bytes(data));
+  crawl.flows.start_all();
+  liar.say(reply);
+  REQUIRE(liar.run([&] { return liar.gone; }, seconds(20)));
+  REQUIRE(crawl.flows.run(seconds(30)));
+  CHECK(crawl.flows.all_delivered());
+  CHECK(crawl.net.routers[0]->counters.get(Counter::routed_rejected) == 1);
+}
 
 // It did stand still, and was cut off for that. When it comes again it is no longer patiently waited for; but as soon as anything
 // moves it is one like any other.
