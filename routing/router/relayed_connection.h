@@ -42,6 +42,7 @@ struct LegProgress {
   std::array<LegFlow, 2> flows;
   uint64_t arriving_bytes = 0;  // this and the next: at a look
   bool skips = false;
+  Instant moved_at = never;  // the last look that saw it move; never: none has
   LegFlow& operator[](Direction direction) { return flows[static_cast<size_t>(direction)]; }
 };
 

@@ -151,13 +151,19 @@ void StandstillWatch::judge(RelayedConnection& connection, Duration passed) {
     for (const Direction direction : {Direction::gives, Direction::takes}) {
       const Duration stands = stands_for(leg, direction, passed);
       const LegFlow& flow = leg.progress[direction];
-      if (flow.waited_for && flow.clock.stands == Duration{0} && leg.is_end) stood_still_.moves(connection.ends[which]);
+      if (flow.waited_for && flow.clock.stands == Duration{0}) note_moved(connection, which);
       if (stands <= progress.stands) continue;
       progress.stands = stands;
       progress.stands_leg = which;
       progress.stands_taking = direction == Direction::takes;
     }
   }
+}
+
+void StandstillWatch::note_moved(RelayedConnection& connection, uint8_t which) {
+  Leg& leg = connection.legs[which];
+  leg.progress.moved_at = last_look_;
+  if (leg.is_end) stood_still_.moves(connection.ends[which]);
 }
 
 void StandstillWatch::decide(RelayedConnection& connection, const Pressed& pressed, Instant now) {
@@ -202,8 +208,8 @@ void StandstillWatch::stop_waiting(RelayedConnection& connection, Instant now) {
   cut_off(connection, which, what);
   connections_.for_each([&](RelayedConnection& other) {
     if (end.empty() || other.ends[which] != end || other.phase != ConnectionPhase::open || other.fragments.known() == 0) return;
-    const Instant proven_at = other.fragments.proven_at();
-    const bool moves = proven_at != never && now - proven_at < std::min(stood, 2 * stalled_after);
+    const auto is_lately = [&](Instant at) { return at != never && now - at < std::min(stood, 2 * stalled_after); };
+    const bool moves = is_lately(other.fragments.proven_at()) || is_lately(other.legs[which].progress.moved_at);
     if (!moves) cut_off(other, which, what);
   });
 }

@@ -46,6 +46,7 @@ class StandstillWatch {
   void begin_look(RelayedConnection& connection);
   void note_networks(Duration passed);
   void judge(RelayedConnection& connection, Duration passed);
+  void note_moved(RelayedConnection& connection, uint8_t which);
   [[nodiscard]] Duration stands_for(Leg& leg, Direction direction, Duration passed);
   [[nodiscard]] uint64_t bytes_of(const Leg& leg, Direction direction) const;
   void decide(RelayedConnection& connection, const Pressed& pressed, Instant now);

@@ -377,6 +377,32 @@ TEST_CASE("router_standstill__a_read_reply_that_was_not_asked_for__its_destinati
   CHECK(crawl.net.routers[0]->counters.get(Counter::routed_rejected) == 1);
 }
 
+// One connection of an end is cut off because it takes nothing. Another one of that host moves, though no fragment of it has ended
+// lately.
+TEST_CASE("router_standstill__an_end_is_cut_off__its_connections_that_move_stay") {
+  Crawl crawl(1u << 20, buffers);
+  crawl.add(true, 8u << 20);  // 42 s, 5 s for each fragment
+  const sim::NodeId host = crawl.slow->node;
+  RawPeer still(crawl.net.world, crawl.net.fabric, "n3", "10.3.0.102", {}, {.node = host, .port = 7001});
+  REQUIRE(still.connect("sim://10.3.0.1:7000", ports::Role::hop));
+  ConnectRequest request = RawPeer::usual_request(crawl.fast->uri());
+  request.source = {1, 3};
+  still.say(request);
+  REQUIRE(still.run([&] { return still.last(MessageKind::connect_reply).has_value(); }, seconds(5)));
+  still.say_plain(MessageKind::connect_ack);
+  const auto data = pattern(64u << 10, 3);
+  FragmentMessage question;
+  question.kind = MessageKind::read_request;
+  question.cookie = 7;
+  question.length_bytes = 64u << 10;
+  question.remote.handle = crawl.fast->memory->register_region(Bytes(data));
+  still.say(question);
+  crawl.flows.start_all();
+  REQUIRE(crawl.flows.run(seconds(30)));
+  CHECK(crawl.flows.all_delivered());
+  CHECK(still.gone);
+}
+
 // It did stand still, and was cut off for that. When it comes again it is no longer patiently waited for; but as soon as anything
 // moves it is one like any other.
 TEST_CASE("router_standstill__stood_still_and_comes_again_over_a_slow_network__gets_through") {
