@@ -21,12 +21,14 @@ RefusedAs refused_as(Status answer) {
 }  // namespace
 
 ConnectionSetup::ConnectionSetup(const Devices& devices, RecordStore& records, const PeerRights& rights,
-                                 ConnectionTable& connections, MessageRelay& relay, ConnectionEnder& ender, ports::Entropy& entropy,
-                                 uint32_t fragment_bytes, Counters& counters, Traffic* traffic)
+                                 ConnectionTable& connections, const ConnectionPlaces& places, MessageRelay& relay,
+                                 ConnectionEnder& ender, ports::Entropy& entropy, uint32_t fragment_bytes, Counters& counters,
+                                 Traffic* traffic)
     : devices_(devices),
       records_(records),
       rights_(rights),
       connections_(connections),
+      places_(places),
       relay_(relay),
       ender_(ender),
       turns_(entropy),
@@ -63,6 +65,10 @@ void ConnectionSetup::on_request(RelayedConnection& connection, Bytes message, I
   if (const ClaimFault fault = claim_fault(connection); fault.status != Status::success) {
     note_liar(first, fault.reason);
     return refuse(connection, RefusedAs::not_permitted, fault.status, fmt::format("router {}: {}", own_uri, fault.reason));
+  }
+  if (places_.has_too_many(*connection.peer, first.is_end)) {
+    return refuse(connection, RefusedAs::full, Status::no_route,
+                  fmt::format("router {} has too many connections, and of this peer", own_uri));
   }
   auto hops = records_.next_hops(attempt.request.source, devices_[first.device].subnet, attempt.to.subnet);
   // A worker has a new device a moment after the map has it.

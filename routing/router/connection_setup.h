@@ -33,8 +33,8 @@ class ConnectionSetup {
  public:
   // `fragment_bytes`: of this router's buffers.
   ConnectionSetup(const Devices& devices, RecordStore& records, const PeerRights& rights, ConnectionTable& connections,
-                  MessageRelay& relay, ConnectionEnder& ender, ports::Entropy& entropy, uint32_t fragment_bytes, Counters& counters,
-                  Traffic* traffic = nullptr);
+                  const ConnectionPlaces& places, MessageRelay& relay, ConnectionEnder& ender, ports::Entropy& entropy,
+                  uint32_t fragment_bytes, Counters& counters, Traffic* traffic = nullptr);
   void on_request(RelayedConnection& connection, Bytes message, Instant now);
   void on_hop_connected(RelayedConnection& connection, const cci::Event& event, Instant now);
   // Before it has answered.
@@ -67,6 +67,7 @@ class ConnectionSetup {
   RecordStore& records_;
   const PeerRights& rights_;
   ConnectionTable& connections_;
+  const ConnectionPlaces& places_;
   MessageRelay& relay_;
   ConnectionEnder& ender_;
   HopTurns turns_;

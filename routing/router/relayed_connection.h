@@ -12,6 +12,7 @@
 #include "core/cci/endpoint.h"
 #include "routing/map/router_map.h"
 #include "routing/router/connection_fragments.h"
+#include "routing/router/connection_places.h"
 #include "routing/router/network_flows.h"
 #include "routing/router/ref.h"
 #include "routing/router/router_view.h"
@@ -97,13 +98,13 @@ struct ConnectionProgress {
 // The side of its ref() is a leg.
 struct RelayedConnection : NamedEntry<Tag::connection> {
   ConnectionPhase phase = ConnectionPhase::accepting;
-  bool is_active = false;   // ConnectionTable's
-  uint8_t crossed = 0;      // routers between the initiator and here
-  uint8_t beyond = 0;       // routers between here and the destination
-  std::array<Leg, 2> legs;  // 0: towards the initiator, 1: towards the destination
-  std::string hop_uri;      // what was dialled for the second leg
-  std::string asker;        // until it is open: the peer whose place it has among those that are being set up
-  EndNames ends;            // by which its ends are remembered when they stand still
+  bool is_active = false;                  // ConnectionTable's
+  uint8_t crossed = 0;                     // routers between the initiator and here
+  uint8_t beyond = 0;                      // routers between here and the destination
+  std::array<Leg, 2> legs;                 // 0: towards the initiator, 1: towards the destination
+  std::string hop_uri;                     // what was dialled for the second leg
+  ConnectionPlaces::Peer* peer = nullptr;  // whose place it has
+  EndNames ends;                           // by which its ends are remembered when they stand still
   std::unique_ptr<ConnectAttempt> attempt;
   std::unique_ptr<Account> account;
   uint64_t forwarded_bytes = 0;  // both ways

@@ -7,11 +7,13 @@
 
 namespace ccixfer::routing {
 
-RelayedConnections::RelayedConnections(const Devices& devices, ConnectionTable& connections, ConnectionSetup& setup,
-                                       MessageRelay& relay, FragmentForwarder& forwarder, StandstillWatch& watch,
-                                       const AdmissionObserver& observer, Counters& counters, Traffic* traffic)
+RelayedConnections::RelayedConnections(const Devices& devices, ConnectionTable& connections, ConnectionPlaces& places,
+                                       ConnectionSetup& setup, MessageRelay& relay, FragmentForwarder& forwarder,
+                                       StandstillWatch& watch, const AdmissionObserver& observer, Counters& counters,
+                                       Traffic* traffic)
     : devices_(devices),
       connections_(connections),
+      places_(places),
       setup_(setup),
       relay_(relay),
       forwarder_(forwarder),
@@ -22,8 +24,8 @@ RelayedConnections::RelayedConnections(const Devices& devices, ConnectionTable& 
 
 void RelayedConnections::on_request(uint32_t device, cci::Event& event) {
   cci::Endpoint& endpoint = devices_.endpoint(device);
-  std::string asker = devices_.name_of(device, event.peer());
-  if (draining_ || connections_.size() >= connections_max || !places_.has_room(asker)) {
+  const std::string peer = devices_.name_of(device, event.peer());
+  if (draining_ || !places_.has_room(peer)) {
     counters_.add(Counter::connections_refused);
     if (traffic_ != nullptr) traffic_->add_refused(draining_ ? RefusedAs::draining : RefusedAs::full);
     const char* why = draining_ ? "this router is draining" : "this router has too many connections";
@@ -38,8 +40,7 @@ void RelayedConnections::on_request(uint32_t device, cci::Event& event) {
   if (observer_) connection.account = std::make_unique<Account>(Account{.peer = event.peer(), .to = {}, .since = now_});
   if (endpoint.accept(event, connection.ref(0)) != Status::success) return connections_.remove(connection);
   leg.live = true;
-  places_.take(asker);
-  connection.asker = std::move(asker);
+  connection.peer = &places_.take(peer);
   connections_.set_timer(connection, after(now_, hop_request_timeout));
 }
 
@@ -126,7 +127,7 @@ void RelayedConnections::on_setup_message(RelayedConnection& connection, uint8_t
   }
   if (kind == MessageKind::connect_reply && requesting) {
     if (!setup_.on_reply(connection, message, now_)) return;
-    places_.give(std::exchange(connection.asker, {}));
+    places_.is_set_up(*connection.peer);
     return tell_observer(connection, Admission::Step::admitted, Status::success, "");
   }
   if (kind == MessageKind::connect_pending && requesting) return setup_.on_connect_pending(connection, message);
@@ -206,7 +207,7 @@ void RelayedConnections::close(RelayedConnection& connection, Status status, std
   if (connection.phase == ConnectionPhase::closing) return connections_.activate(connection);
   tell_observer(connection, is_setting_up(connection.phase) ? Admission::Step::refused : Admission::Step::ended, status, reason);
   if (is_setting_up(connection.phase)) {
-    places_.give(std::exchange(connection.asker, {}));
+    places_.is_set_up(*connection.peer);
     // Nobody there knows of us yet.
     if (connection.phase != ConnectionPhase::requesting) setup_.drop_hop(connection);
   } else {
@@ -251,7 +252,9 @@ void RelayedConnections::try_finish(RelayedConnection& connection) {
     relay_.drop(connection, leg);
     if (std::exchange(leg.live, false)) devices_.endpoint(leg.device).disconnect(leg.connection);
   }
-  waits ? connections_.activate(connection) : connections_.remove(connection);
+  if (waits) return connections_.activate(connection);
+  places_.give(*connection.peer);
+  connections_.remove(connection);
 }
 
 void RelayedConnections::push() {

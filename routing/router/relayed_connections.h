@@ -3,8 +3,7 @@
 // reason.
 // In: events whose context is a connection's Ref.
 // Errors: a peer that breaks the rules is counted, and both are told.
-// Single-threaded. Bounds: connections_max, SetupPlaces', hop_request_timeout,
-// close_flush_timeout.
+// Single-threaded. Bounds: ConnectionPlaces', hop_request_timeout, close_flush_timeout.
 // Source: routing §VII; routing/router/README.md 'A connection's setup and end', 'A planned stop'.
 #pragma once
 #include <string_view>
@@ -12,20 +11,18 @@
 #include "routing/router/admission.h"
 #include "routing/router/connection_setup.h"
 #include "routing/router/fragment_forwarder.h"
-#include "routing/router/setup_places.h"
 #include "routing/router/standstill_watch.h"
 
 namespace ccixfer::routing {
 
-inline constexpr uint32_t connections_max = 16384;
 inline constexpr Duration hop_request_timeout = std::chrono::seconds(10);
 inline constexpr Duration close_flush_timeout = std::chrono::seconds(10);
 
 class RelayedConnections {
  public:
-  RelayedConnections(const Devices& devices, ConnectionTable& connections, ConnectionSetup& setup, MessageRelay& relay,
-                     FragmentForwarder& forwarder, StandstillWatch& watch, const AdmissionObserver& observer, Counters& counters,
-                     Traffic* traffic = nullptr);
+  RelayedConnections(const Devices& devices, ConnectionTable& connections, ConnectionPlaces& places, ConnectionSetup& setup,
+                     MessageRelay& relay, FragmentForwarder& forwarder, StandstillWatch& watch, const AdmissionObserver& observer,
+                     Counters& counters, Traffic* traffic = nullptr);
   void set_now(Instant now) { now_ = now; }
   void on_request(uint32_t device, cci::Event& event);
   void on_event(const Ref& ref, cci::Event event);
@@ -58,6 +55,7 @@ class RelayedConnections {
 
   const Devices& devices_;
   ConnectionTable& connections_;
+  ConnectionPlaces& places_;
   ConnectionSetup& setup_;
   MessageRelay& relay_;
   FragmentForwarder& forwarder_;
@@ -65,7 +63,6 @@ class RelayedConnections {
   const AdmissionObserver& observer_;
   Counters& counters_;
   Traffic* const traffic_;  // nullptr: nobody wants to know
-  SetupPlaces places_;
   bool draining_ = false;
   Instant now_{};
 };

@@ -118,6 +118,7 @@ struct Router::Impl final : public ConnectionEnder {
   PeerLinks links;
   AdminDesk admins;
   ConnectionTable connections;
+  ConnectionPlaces places;
   FragmentPool pool;
   StoodStill stood_still;
   BufferGrants grants;
@@ -151,6 +152,7 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
           [this](const RouterRecord& record, Bytes raw, uint64_t except) { links.flood(record, raw, except); }, counters),
       links(devices, records, rights, observer, counters, traffic.get()),
       admins(devices, records, observer, counters),
+      places(options.connections_max),
       pool(lent_bytes(options), options.memory_bytes, options.mechanisms.classes, options.mechanisms.reserved,
            options.mechanisms.poison_returned),
       grants(options.mechanisms, options.rate_bytes_per_s, pool, connections, stood_still, devices),
@@ -159,8 +161,8 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
           options.mechanisms.messages_apart ? std::function<bool()>() : [this] { return pool.has(0, 0); }, counters, traffic.get()),
       forwarder(options.mechanisms, devices, memory, pool, grants, connections, relay, *this, counters, traffic.get()),
       watch(options.mechanisms.progress, devices, pool, connections, stood_still, relay, *this),
-      setup(devices, records, rights, connections, relay, *this, entropy, pool.fragment_bytes(), counters, traffic.get()),
-      relayed(devices, connections, setup, relay, forwarder, watch, observer, counters, traffic.get()),
+      setup(devices, records, rights, connections, places, relay, *this, entropy, pool.fragment_bytes(), counters, traffic.get()),
+      relayed(devices, connections, places, setup, relay, forwarder, watch, observer, counters, traffic.get()),
       measures(measures_latency(metric)) {
   if (follows) return;
   for (uint32_t device = 0; device < devices.count(); ++device) {

@@ -1,6 +1,6 @@
 // The router daemon's engine: accepts hops, looks the next one up, pulls fragments into its pool, forwards, reclaims; and exchanges
 // records with other routers, from which it builds its map. Everything in a router runs on one thread, without locks.
-// Bounds: drain_timeout, pool, connections_max, records_max, hops_max.
+// Bounds: drain_timeout, pool, RouterOptions::connections_max, records_max, hops_max.
 // Source: routing §VI-§VII; routing/router/README.md.
 #pragma once
 #include <functional>
@@ -72,6 +72,7 @@ struct RouterOptions {
   Duration record_refresh = std::chrono::seconds(30);
   Duration record_lifetime = std::chrono::seconds(120);
   std::vector<StaticRoute> static_routes;  // [[router.static]]
+  uint32_t connections_max = 16384;        // relayed ones; of one peer, see connection_places.h
   uint64_t copied_bytes_max = 64u << 20;   // messages that wait for a peer and hold no receive buffer, over all connections
   RouterMechanisms mechanisms;
   std::shared_ptr<const PeerGrants> peer_grants;  // none (--insecure): who a peer is does not matter
