@@ -44,6 +44,8 @@ class BufferGrants {
   void is_over(Share share) { --shares_[static_cast<size_t>(share)]; }
   [[nodiscard]] Pressed take_pressed() { return std::exchange(pressed_, {}); }
   void set_rate(uint64_t bytes_per_s, Instant now) { rate_.set(bytes_per_s, now); }
+  // That a connection which is set up now agrees on: those of one that is open do not change with the rate.
+  [[nodiscard]] uint32_t fragment_bytes() const { return rate_.fragment_bytes(pool_.fragment_bytes()); }
   [[nodiscard]] Instant next_deadline(Instant now) const;
 
  private:

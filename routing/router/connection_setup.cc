@@ -21,18 +21,18 @@ RefusedAs refused_as(Status answer) {
 }  // namespace
 
 ConnectionSetup::ConnectionSetup(const Devices& devices, RecordStore& records, const PeerRights& rights,
-                                 ConnectionTable& connections, const ConnectionPlaces& places, MessageRelay& relay,
-                                 ConnectionEnder& ender, ports::Entropy& entropy, uint32_t fragment_bytes, Counters& counters,
+                                 ConnectionTable& connections, const ConnectionPlaces& places, const BufferGrants& grants,
+                                 MessageRelay& relay, ConnectionEnder& ender, ports::Entropy& entropy, Counters& counters,
                                  Traffic* traffic)
     : devices_(devices),
       records_(records),
       rights_(rights),
       connections_(connections),
       places_(places),
+      grants_(grants),
       relay_(relay),
       ender_(ender),
       turns_(entropy),
-      fragment_bytes_(fragment_bytes),
       counters_(counters),
       traffic_(traffic) {}
 
@@ -198,7 +198,7 @@ void ConnectionSetup::on_hop_connected(RelayedConnection& connection, const cci:
   ConnectRequest request = attempt.request;
   request.crossed = static_cast<uint8_t>(attempt.request.crossed + 1);
   for (const Leg& each : connection.legs) request.max_send_bytes = std::min(request.max_send_bytes, payload_bytes_max(each));
-  request.fragment_bytes = std::min(request.fragment_bytes, fragment_bytes_);
+  request.fragment_bytes = std::min(request.fragment_bytes, grants_.fragment_bytes());
   request.timeout = std::max<Duration>(attempt.deadline - now, std::chrono::milliseconds(1));
   connection.phase = ConnectionPhase::requesting;
   await_hop(connection, now);
@@ -258,7 +258,7 @@ void ConnectionSetup::open(RelayedConnection& connection, ConnectReply reply, In
   reply.rate_bits_per_s = devices_[legs[0].device].rate_bits_per_s;
   reply.max_send_bytes =
       std::min({reply.max_send_bytes, attempt->request.max_send_bytes, payload_bytes_max(legs[0]), payload_bytes_max(legs[1])});
-  reply.fragment_bytes = std::min({reply.fragment_bytes, attempt->request.fragment_bytes, fragment_bytes_});
+  reply.fragment_bytes = std::min({reply.fragment_bytes, attempt->request.fragment_bytes, grants_.fragment_bytes()});
   connection.phase = ConnectionPhase::open;
   connection.ends[1] = format_address(attempt->to);
   if (legs[0].is_end) connection.ends[0] = devices_.peer_of(legs[0].device, legs[0].connection);

@@ -13,6 +13,7 @@
 #include "core/base/counters.h"
 #include "routing/map/source_policy.h"
 #include "routing/router/bad_peers.h"
+#include "routing/router/buffer_grants.h"
 #include "routing/router/connection_ender.h"
 #include "routing/router/connection_table.h"
 #include "routing/router/devices.h"
@@ -31,10 +32,9 @@ inline constexpr Duration hop_patience = std::chrono::seconds(1);
 
 class ConnectionSetup {
  public:
-  // `fragment_bytes`: of this router's buffers.
   ConnectionSetup(const Devices& devices, RecordStore& records, const PeerRights& rights, ConnectionTable& connections,
-                  const ConnectionPlaces& places, MessageRelay& relay, ConnectionEnder& ender, ports::Entropy& entropy,
-                  uint32_t fragment_bytes, Counters& counters, Traffic* traffic = nullptr);
+                  const ConnectionPlaces& places, const BufferGrants& grants, MessageRelay& relay, ConnectionEnder& ender,
+                  ports::Entropy& entropy, Counters& counters, Traffic* traffic = nullptr);
   void on_request(RelayedConnection& connection, Bytes message, Instant now);
   void on_hop_connected(RelayedConnection& connection, const cci::Event& event, Instant now);
   // Before it has answered.
@@ -68,10 +68,10 @@ class ConnectionSetup {
   const PeerRights& rights_;
   ConnectionTable& connections_;
   const ConnectionPlaces& places_;
+  const BufferGrants& grants_;
   MessageRelay& relay_;
   ConnectionEnder& ender_;
   HopTurns turns_;
-  uint32_t fragment_bytes_;
   Counters& counters_;
   Traffic* const traffic_;  // nullptr: nobody wants to know
   PeersLogged liars_logged_;

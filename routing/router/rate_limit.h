@@ -5,10 +5,13 @@
 #include <cstdint>
 
 #include "core/base/time.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::routing {
 
 inline constexpr Duration rate_burst = std::chrono::milliseconds(20);
+// A fragment is paid for at once, and until that is done nothing else moves: so many a second go.
+inline constexpr uint32_t fragments_per_s_min = 16;
 
 class RateLimit {
   static constexpr double overdrawn_ns_max = 1e18;  // over thirty years: keeps an Instant in its bounds
@@ -27,6 +30,12 @@ class RateLimit {
     if (bytes_per_s_ == 0) return;
     const auto cost = static_cast<int64_t>(bytes * 1'000'000'000u / bytes_per_s_);
     used_until_ = std::max(used_until_, now) + Duration(cost);
+  }
+  // The longest that connections should agree on, in whole pages: of `at_most`.
+  [[nodiscard]] uint32_t fragment_bytes(uint32_t at_most) const {
+    if (bytes_per_s_ == 0) return at_most;
+    const uint64_t pages = std::max<uint64_t>(bytes_per_s_ / fragments_per_s_min / fragment_bytes_floor, 1);
+    return static_cast<uint32_t>(std::min<uint64_t>(at_most, pages * fragment_bytes_floor));
   }
   // When somebody who waits for the rate may go on. never: the rate holds up nobody, whatever else
   // they wait for.

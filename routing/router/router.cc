@@ -161,7 +161,7 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
           options.mechanisms.messages_apart ? std::function<bool()>() : [this] { return pool.has(0, 0); }, counters, traffic.get()),
       forwarder(options.mechanisms, devices, memory, pool, grants, connections, relay, *this, counters, traffic.get()),
       watch(options.mechanisms.progress, devices, pool, connections, stood_still, relay, *this),
-      setup(devices, records, rights, connections, places, relay, *this, entropy, pool.fragment_bytes(), counters, traffic.get()),
+      setup(devices, records, rights, connections, places, grants, relay, *this, entropy, counters, traffic.get()),
       relayed(devices, connections, places, setup, relay, forwarder, watch, observer, counters, traffic.get()),
       measures(measures_latency(metric)) {
   if (follows) return;

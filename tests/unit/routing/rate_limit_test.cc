@@ -75,9 +75,73 @@ TEST_CASE("rate_limit__set_anew__what_is_overdrawn_is_paid_at_the_new_rate") {
   }
 }
 
+TEST_CASE("rate_limit__fragments__take_a_sixteenth_of_a_second_in_whole_pages") {
+  constexpr uint32_t page = 4096, most = (4u << 20) + page;
+  CHECK(RateLimit(0).fragment_bytes(most) == most);
+  CHECK(RateLimit(1).fragment_bytes(most) == page);
+  CHECK(RateLimit(500'000).fragment_bytes(most) == 7 * page);  // 4 Mb/s
+  CHECK(RateLimit(500'000).fragment_bytes(2 * page) == 2 * page);
+  CHECK(RateLimit(1'000'000'000).fragment_bytes(most) == most);
+  CHECK(RateLimit(UINT64_MAX).fragment_bytes(most) == most);
+  RateLimit rate(0);
+  rate.set(500'000, start);
+  CHECK(rate.fragment_bytes(most) == 7 * page);
+}
+
+TEST_CASE("router_rate__connections__agree_on_fragments_of_the_rate_that_there_is") {
+  test::Site site;
+  site.options.rate_bytes_per_s = 500'000;
+  site.chain(1);
+  const auto agreed = [&] {
+    const cci::Connection connection = site.connect(*site.left, *site.right);
+    return site.left->endpoint->hops(connection).front().fragment_bytes;
+  };
+  const uint32_t lent = site.routers[0]->router->view().fragment_bytes;
+  REQUIRE(lent > 7 * 4096);
+  CHECK(agreed() == 7 * 4096);
+  const auto set = [&](uint64_t bytes_per_s) {
+    site.routers[0]->router->set_rate(bytes_per_s);
+    site.world.wake(site.routers[0]->node);
+    site.world.run_for(milliseconds(1));
+  };
+  set(0);
+  CHECK(agreed() == lent);
+  set(200'000);
+  CHECK(agreed() == 3 * 4096);
+}
+
+// A whole segment of each would be paid for in 8 s, and nothing would move meanwhile: its ends would take it for stuck.
+TEST_CASE("router_rate__many_connections_under_a_low_rate__each_moves_every_second") {
+  test::Site site;
+  site.options.rate_bytes_per_s = 500'000;
+  site.options.fragment_bytes = (4u << 20) + (4u << 10);
+  site.options.memory_bytes = 64u << 20;
+  site.chain(1);
+  std::vector<cci::Connection> connections;
+  const auto data = test::pattern(4u << 20, 3);
+  std::vector<std::vector<std::byte>> targets(8, std::vector<std::byte>(data.size()));
+  for (auto& target : targets) {
+    connections.push_back(site.connect(*site.left, *site.right));
+    cci::RmaOptions write;
+    write.local = site.left->memory->register_region(Bytes(data));
+    write.remote.handle = site.right->memory->register_region(MutableBytes(target), cci::access_write);
+    write.length_bytes = data.size();
+    REQUIRE(site.left->endpoint->rma(connections.back(), write) == Status::success);
+  }
+  site.left->wake();
+  std::map<uint64_t, uint64_t> moved;  // by connection
+  for (int second = 0; second < 10; ++second) {
+    CAPTURE(second);
+    site.world.run_for(seconds(1));
+    const RouterView view = site.routers[0]->router->view();
+    REQUIRE(view.connections.size() == connections.size());
+    for (const ConnectionView& each : view.connections) CHECK(each.bytes > std::exchange(moved[each.id], each.bytes));
+  }
+}
+
 TEST_CASE("router_rate__raised_while_a_fragment_waits_for_it__the_next_turn_goes_on") {
   test::Site site;
-  site.options.rate_bytes_per_s = 4u << 10;  // 16 s a fragment
+  site.options.rate_bytes_per_s = 4u << 10;  // a second a fragment
   site.chain(1);
   const cci::Connection connection = site.connect(*site.left, *site.right);
   const auto data = test::pattern(4u << 20, 3);
