@@ -261,32 +261,34 @@ void PeerLinks::end(Link& link, bool tell, std::string_view why, Instant now) {
   if (!is_linked) records_.suspect(router, now);
 }
 
-// Inside our AS a record goes as it is, to another AS what that may know. Records of other AS go
-// nowhere.
-void PeerLinks::send_record(Link& link, const RouterRecord& record, Bytes raw) {
+// Inside our AS a record goes as it is, to another AS what that may know. A router of which nothing
+// is left for another AS is withdrawn there; of one that never had anything for it that does not
+// hear. Records of other AS go nowhere.
+void PeerLinks::send_record(Link& link, const RouterRecord& record, Bytes raw, const RouterRecord& before) {
   std::vector<std::byte> message;
   if (!link.external) {
     encode_record_message(MessageKind::record, raw, message);
     return post(link, std::move(message));
   }
-  const RouterRecord seen = as_seen_by(link.as, record);
+  RouterRecord seen = as_seen_by(link.as, record);
+  seen.withdrawn = seen.withdrawn || (seen.devices.empty() && !as_seen_by(link.as, before).devices.empty());
   std::vector<std::byte> reduced;
   if ((seen.devices.empty() && !seen.withdrawn) || !encode_record(seen, reduced)) return;
   encode_record_message(MessageKind::record, reduced, message);
   post(link, std::move(message));
 }
 
-void PeerLinks::flood(const RouterRecord& record, Bytes raw, uint64_t except_link) {
+void PeerLinks::flood(const RouterRecord& record, Bytes raw, uint64_t except_link, const RouterRecord& before) {
   links_.for_each([&](Link& link) {
-    if (link.ref() != except_link && link.phase == Phase::open) send_record(link, record, raw);
+    if (link.ref() != except_link && link.phase == Phase::open) send_record(link, record, raw, before);
   });
 }
 
 // Our own first: the peer takes it as the sign that we have been heard.
 void PeerLinks::send_records(Link& link) {
-  send_record(link, records_.own().record(), records_.own().raw());
+  send_record(link, records_.own().record(), records_.own().raw(), {});
   records_.for_each_heard([&](const RouterRecord& record, Bytes raw, bool foreign) {
-    if (!foreign) send_record(link, record, raw);
+    if (!foreign) send_record(link, record, raw, {});
   });
 }
 

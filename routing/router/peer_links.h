@@ -46,7 +46,7 @@ class PeerLinks {
 
   void on_request(uint32_t device, cci::Event& event);
   void on_event(const Ref& ref, cci::Event& event, Instant now);
-  void flood(const RouterRecord& record, Bytes raw, uint64_t except_link);
+  void flood(const RouterRecord& record, Bytes raw, uint64_t except_link, const RouterRecord& before);
 
   // The configured peers of a device. One that is no longer named is no longer dialled; one that
   // dials us stays. `tried`: the new ones need not be dialled for ready().
@@ -91,7 +91,7 @@ class PeerLinks {
   [[nodiscard]] static std::string words_of(const Link& link);
   void tell_observer(const Link& link, std::string_view refusal) const;
   void end(Link& link, bool tell, std::string_view why, Instant now);
-  void send_record(Link& link, const RouterRecord& record, Bytes raw);
+  void send_record(Link& link, const RouterRecord& record, Bytes raw, const RouterRecord& before);
   void send_records(Link& link);
   void post(Link& link, std::vector<std::byte> message);
   void flush(Link& link);

@@ -45,9 +45,10 @@ void RecordStore::make_own() {
 }
 
 void RecordStore::tell_now() {
+  const RouterRecord before = own_.record();
   own_.next_instance();
   make_own();
-  flood_(own_.record(), own_.raw(), 0);
+  flood_(own_.record(), own_.raw(), 0, before);
 }
 
 void RecordStore::tell_anew(Instant now) {
@@ -140,15 +141,14 @@ std::string_view RecordStore::take(const RecordPeer& from, RouterRecord record, 
   if (usurped) heard_.erase(record.router);
   Heard& entry = heard_[record.router];
   if (!entry.bucket.take(now)) return "a router that floods";
-  const bool changed = entry.record.devices != record.devices;
-  entry.record = std::move(record);
+  const RouterRecord before = std::exchange(entry.record, std::move(record));
   entry.raw = std::move(raw);
   entry.at = now;
   entry.foreign = from.external;
   entry.suspected = false;
   entry.as = from.as;
-  if (!from.external) flood_(entry.record, Bytes(entry.raw), from.link);
-  if (changed) on_change(now);
+  if (!from.external) flood_(entry.record, Bytes(entry.raw), from.link, before);
+  if (entry.record.devices != before.devices) on_change(now);
   return {};
 }
 
@@ -167,12 +167,12 @@ void RecordStore::suspect(uint64_t router, Instant now) {
   if (withdrawn_ || at == heard_.end() || at->second.record.withdrawn) return;
   Heard& known = at->second;
   log(LogLevel::info, "routing: router {:016x} is lost", router);
-  known.record = {router, known.record.instance, true, {}};
+  const RouterRecord before = std::exchange(known.record, RouterRecord{router, known.record.instance, true, {}});
   known.raw.clear();
   CHECK(encode_record(known.record, known.raw));
   known.at = now;
   known.suspected = known.foreign;
-  if (!known.foreign) flood_(known.record, Bytes(known.raw), 0);
+  if (!known.foreign) flood_(known.record, Bytes(known.raw), 0, before);
   on_change(now);
 }
 

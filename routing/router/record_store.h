@@ -50,7 +50,8 @@ class RecordStore {
  public:
   using Told = std::function<std::vector<ToldDevice>()>;
   // To every open link but the one that the record came from (0: to all).
-  using Flood = std::function<void(const RouterRecord& record, Bytes raw, uint64_t except_link)>;
+  // `before`: the record that is replaced. It has no device where none was known.
+  using Flood = std::function<void(const RouterRecord& record, Bytes raw, uint64_t except_link, const RouterRecord& before)>;
   RecordStore(uint64_t router, uint32_t as, const RecordTimes& times, MapRules rules, Told told, Flood flood, Counters& counters);
 
   void turn(Instant now);  // refreshes, forgets, and tells what had to wait

@@ -149,7 +149,10 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
       records(
           id_of(devices.all()), devices[0].subnet.as, {options.record_refresh, options.record_lifetime},
           {metric, options.static_routes}, [this] { return devices.told(); },
-          [this](const RouterRecord& record, Bytes raw, uint64_t except) { links.flood(record, raw, except); }, counters),
+          [this](const RouterRecord& record, Bytes raw, uint64_t except, const RouterRecord& before) {
+            links.flood(record, raw, except, before);
+          },
+          counters),
       links(devices, records, rights, observer, counters, traffic.get()),
       admins(devices, records, observer, counters),
       places(options.connections_max),

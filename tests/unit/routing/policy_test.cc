@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "routing/router/map_query.h"
+#include "routing/router/map_snapshot.h"
 #include "routing/transport/messages.h"
 #include "tests/unit/routing/three_as.h"
 
@@ -314,6 +315,36 @@ TEST_CASE("router_records__latency_beyond_two_questions_apart__is_measured_as_it
     }
   }
   CHECK(measured == 2);
+}
+
+// A router of ours that another AS knows through us only: what it says last must reach that AS, or traffic goes there for minutes.
+TEST_CASE("router_policy__a_wan_device_is_one_no_more__the_other_as_hears_that_from_a_neighbour") {
+  Site site;
+  site.add_router("r1", {{"lan", "10.1.0.1", {3, 1}, {}}, {"wan", "192.0.2.3", {3, wan}, {}, true}});
+  site.add_router("r2", {{"lan", "10.1.0.2", {3, 1}, {"sim://10.1.0.1:7000"}}, {"wan", "192.0.2.33", {3, wan}, {}, true}});
+  site.add_router("r4", {{"lan", "10.1.0.4", {3, 1}, {"sim://10.1.0.1:7000"}}, {"hpc", "10.3.0.1", {3, 3}, {}}});
+  site.add_router("r5", {{"wan", "192.0.2.4", {4, wan}, {"sim://192.0.2.3:7000"}, true}, {"far", "10.0.0.1", {4, 7}, {}}});
+  site.settle();
+  site.world.run_for(seconds(3));
+  RouterNode& r2 = *site.routers[1];
+  Router& r5 = *site.routers[3]->router;
+  const auto hops = [&r5] {
+    std::vector<std::string> uris;
+    const uint64_t id = r5.view().router;
+    for (const NextHop& hop : r5.map()->map()->next_hops(id, {4, 7}, {4, 7}, {3, 1})) uris.push_back(hop.uri);
+    std::sort(uris.begin(), uris.end());
+    return uris;
+  };
+  REQUIRE(hops() == std::vector<std::string>{"sim://192.0.2.33:7000", "sim://192.0.2.3:7000"});
+  std::vector<RouterDevice> devices(2);
+  devices[0].name = "lan", devices[0].subnet = {3, 1}, devices[0].peers = {"sim://10.1.0.1:7000"};
+  devices[1].name = "wan", devices[1].subnet = {3, wan};
+  for (RouterDevice& device : devices) device.scheme = "sim", device.rate_bits_per_s = 10'000'000'000;
+  REQUIRE(r2.router->reconfigure(site.options, std::move(devices)));
+  site.world.wake(r2.node);
+  site.world.run_for(seconds(1));
+  CHECK(hops() == std::vector<std::string>{"sim://192.0.2.3:7000"});
+  CHECK(r5.routers_known() == 2);
 }
 
 TEST_CASE("router_reconfigure__a_record_that_would_be_too_long__usage_and_nothing_changes") {

@@ -22,8 +22,9 @@ struct Told {
               return std::vector<ToldDevice>{{0, {{1, 1}, 1'000'000'000, 0, true, false, {}, "sim://10.0.0.1:7", latency_ns}},
                                              {4, {{1, 9}, 1'000'000'000, 0, true, true, {}, "sim://10.9.0.1:7", 0}}};
             },
-            [this](const RouterRecord& record, Bytes, uint64_t except) {
+            [this](const RouterRecord& record, Bytes, uint64_t except, const RouterRecord& replaced) {
               flooded.push_back(record);
+              before.push_back(replaced);
               excepted.push_back(except);
             },
             counters) {
@@ -34,6 +35,7 @@ struct Told {
     REQUIRE(encode_record(record, bytes));
     flooded.clear();
     excepted.clear();
+    before.clear();
     return std::string(store.hear(from, bytes, now));
   }
   static RouterRecord of_router(uint64_t id, uint64_t instance, uint32_t as = 1, uint32_t subnet = 2) {
@@ -55,6 +57,7 @@ struct Told {
   uint64_t latency_ns = 0;
   std::vector<RouterRecord> flooded;
   std::vector<uint64_t> excepted;
+  std::vector<RouterRecord> before;
   RecordStore store;
 };
 
@@ -72,6 +75,23 @@ TEST_CASE("record_store__a_record__is_passed_on_once_and_not_to_where_it_came_fr
   CHECK(told.hear(neighbour, Told::of_router(5, 2)).empty());
   CHECK(told.flooded.empty());
   CHECK(told.store.known() == 2);
+}
+
+TEST_CASE("record_store__a_record_that_is_passed_on__comes_with_the_one_that_it_replaces") {
+  Told told;
+  const RouterRecord first = Told::of_router(5, 3), next = Told::of_router(5, 4, 1, 3);
+  REQUIRE(told.hear(neighbour, first).empty());
+  CHECK(told.before.at(0).devices.empty());
+  REQUIRE(told.hear(neighbour, next).empty());
+  CHECK(told.before.at(0) == first);
+  told.before.clear();
+  told.store.suspect(5, told.now);
+  CHECK(told.before.at(0) == next);
+  told.before.clear();
+  told.latency_ns = 1000;
+  told.store.tell_now();
+  CHECK(told.before.at(0).devices.at(0).latency_ns == 0);
+  CHECK(told.flooded.back().devices.at(0).latency_ns == 1000);
 }
 
 TEST_CASE("record_store__a_record_is_heard__the_map_has_the_way_and_its_device") {
