@@ -22,6 +22,7 @@ inline constexpr size_t owners_told_max = 65'536;
 
 struct DetailsWish {
   bool hard_links = false;   // say which names are names of one file
+  bool names_recur = false;  // the walk may come to one name several times
   bool owner_names = false;  // with the first entry of each owner
   uint32_t extended = 0;     // of session::option_acls and option_xattrs
   bool is_root = false;      // attributes beyond `user.` are read
@@ -29,7 +30,7 @@ struct DetailsWish {
 
 class EntryDetails {
  public:
-  explicit EntryDetails(const DetailsWish& wish) : wish_(wish) {}
+  explicit EntryDetails(const DetailsWish& wish) : wish_(wish), hard_links_(wish.names_recur) {}
   // Where a file or directory stands: open, or to be opened; neither for what has no attributes.
   struct Place {
     int fd = -1;

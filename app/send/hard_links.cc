@@ -63,15 +63,19 @@ bool HardLinks::add_to_table(const Key& key, std::string_view path) {
   return sqlite3_step(add) == SQLITE_DONE;
 }
 
+HardLinks::Listed HardLinks::again(std::string_view path) const {
+  return {true, path == path_ ? std::string_view() : std::string_view(path_)};
+}
+
 HardLinks::Listed HardLinks::list(const ports::FileStat& stat, std::string_view path) {
   if (stat.links < 2 || stat.type == ports::FileType::directory || path.empty()) return {};
   const Key key{stat.device, stat.inode};
   if (const auto found = files_.find(key); found != files_.end()) {
     path_ = found->second.path;
-    if (--found->second.names_left == 0) files_.erase(found);
-    return {true, path_};
+    if (!names_recur_ && --found->second.names_left == 0) files_.erase(found);
+    return again(path);
   }
-  if (find_in_table(key)) return {true, path_};
+  if (find_in_table(key)) return again(path);
   if (files_.size() < in_memory_max_) {
     files_.emplace(key, File{std::string(path), stat.links - 1});
     return {true, {}};

@@ -1,7 +1,8 @@
 // Which listed names are names of one file, for --hard-links: the first name of each file that has several.
 // In: device, inode and link count of what is listed, and its entry path. Out: the path of the first name.
 // Memory: at most links_in_memory_max files; more go to a temporary table of SQLite, on disk. A file is forgotten when all of its
-// names were listed. When the table fails, the files that memory has no room for travel as if each of their names was a file.
+// names were listed, unless a name may be listed again: in a place to which a link leads that is followed, or of a second source.
+// When the table fails, the files that memory has no room for travel as if each of their names was a file.
 // Not thread-safe: it belongs to the walk.
 #pragma once
 #include <cstdint>
@@ -18,10 +19,11 @@ inline constexpr size_t links_in_memory_max = 100'000;
 
 class HardLinks {
  public:
-  explicit HardLinks(size_t in_memory_max = links_in_memory_max) : in_memory_max_(in_memory_max) {}
+  explicit HardLinks(bool names_recur = false, size_t in_memory_max = links_in_memory_max)
+      : names_recur_(names_recur), in_memory_max_(in_memory_max) {}
   struct Listed {
     bool is_linked = false;       // it has several names, of which this is one
-    std::string_view first_path;  // of the first name, until the next call; "": this is the first
+    std::string_view first_path;  // of the first name, until the next call; "": this is the first, or is it again
   };
   [[nodiscard]] Listed list(const ports::FileStat& stat, std::string_view path);
 
@@ -41,6 +43,9 @@ class HardLinks {
   [[nodiscard]] bool find_in_table(const Key& key);
   [[nodiscard]] bool add_to_table(const Key& key, std::string_view path);
 
+  [[nodiscard]] Listed again(std::string_view path) const;  // of a file whose first name is path_
+
+  const bool names_recur_;
   const size_t in_memory_max_;
   std::unordered_map<Key, File, KeyHash> files_;
   std::string path_;  // that was found last

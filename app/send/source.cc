@@ -38,6 +38,7 @@ WalkOptions walk_options(const SourceOptions& options) {
   const auto has = [&options](session::Option bit) { return (options.options & bit) != 0; };
   walk.specials = has(session::option_specials);
   walk.details.hard_links = has(session::option_hard_links);
+  walk.details.names_recur = !walk.links || options.sources.size() > 1;
   walk.details.owner_names = has(session::option_owner) && !has(session::option_numeric_ids);
   walk.details.extended = options.options & (session::option_acls | session::option_xattrs);
   walk.details.is_root = options.is_root;

@@ -28,6 +28,16 @@ TEST_CASE("hard_links__names_of_one_file__the_first_leads") {
   CHECK(links.list(file(7, 3), "d").first_path.empty());  // more names than it had: a file of its own
 }
 
+// By links that are followed, and with several sources, a file has more names in the list than in its file system.
+TEST_CASE("hard_links__names_that_come_again__are_names_of_the_file_that_was_listed_first") {
+  const size_t in_memory = GENERATE(0u, 9u);
+  HardLinks links(true, in_memory);
+  CHECK(links.list(file(7), "a").first_path.empty());
+  for (const char* name : {"b", "link", "link/b", "b"}) CHECK(links.list(file(7), name).first_path == "a");
+  const HardLinks::Listed first = links.list(file(7), "a");
+  CHECK((first.is_linked && first.first_path.empty()));  // no link to itself
+}
+
 TEST_CASE("hard_links__directories_and_what_has_no_path__are_not_linked") {
   HardLinks links;
   ports::FileStat stat = file(1, 9);
@@ -37,7 +47,7 @@ TEST_CASE("hard_links__directories_and_what_has_no_path__are_not_linked") {
 }
 
 TEST_CASE("hard_links__more_files_than_memory_has_room_for__the_table_knows_them") {
-  HardLinks links(2);
+  HardLinks links(false, 2);
   const auto name = [](uint64_t inode) { return "first/" + std::to_string(inode); };
   for (uint64_t inode = 1; inode <= 500; ++inode) {
     const HardLinks::Listed listed = links.list(file(inode), name(inode));

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <map>
 
 #include "tests/unit/send/fake_receiver.h"
 
@@ -61,6 +62,32 @@ TEST_CASE("source__what_it_tells_of_a_file__is_what_the_file_has") {
   CHECK(entry.mtime.seconds == 1'234'567'890);
   CHECK(entry.mtime.nanoseconds == 123'456'789);
   CHECK(entry.size_bytes == 5);
+}
+
+// A file has two names, and more in the list: by links that are followed, or of a second source.
+TEST_CASE("source__hard_links_that_are_listed_again__all_lead_to_the_first_name") {
+  const TempDir dir;
+  dir.file("t/a", "x");
+  dir.directory("t/d");
+  std::filesystem::create_hard_link(dir.path("t/a"), dir.path("t/d/b"));
+  std::filesystem::create_symlink("../a", dir.path("t/d/l1"));
+  std::filesystem::create_symlink("a", dir.path("t/l2"));
+  std::filesystem::create_symlink("t", dir.path("u"));
+  const bool followed = GENERATE(true, false);
+  const std::vector<std::string> sources = followed ? std::vector{dir.path("t/")} : std::vector{dir.path("t"), dir.path("u/")};
+  Bench bench(options_of(sources, session::option_hard_links | session::option_directory | (followed ? 0 : archive)));
+  bench.run();
+  CHECK(bench.source->error() == nullptr);
+  std::map<std::string, int> led_to;
+  for (const std::string& path :
+       followed ? std::vector<std::string>{"a", "d/b", "d/l1", "l2"} : std::vector<std::string>{"t/a", "t/d/b", "a", "d/b"}) {
+    CAPTURE(path);
+    REQUIRE(bench.receiver.by_path(path) != nullptr);
+    const session::Entry& entry = bench.receiver.by_path(path)->entry;
+    CHECK(entry.is_linked);
+    ++led_to[entry.linked_to];
+  }
+  CHECK(led_to == std::map<std::string, int>{{"", 1}, {followed ? "a" : "t/a", 3}});
 }
 
 // Its descriptor and its place go when the last job that reads it is back: the bench sees at its end that none stayed open.
