@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "core/base/units.h"
+#include "core/trust/ticket.h"
 #include "routing/map/address.h"
 
 namespace ccixfer::program {
@@ -25,6 +26,8 @@ bool is_shm_name(std::string_view name) {
 bool has_number(std::string_view scheme) { return std::find(schemes.begin(), schemes.end(), scheme) != schemes.end(); }
 
 tl::unexpected<Error> malformed(std::string_view uri) {
+  if (trust::looks_like_ticket(uri))  // as secret as a password: it is not said again
+    return fail(ErrorKind::usage, fmt::format("not an address: a ticket: only send and recv take one: write {}", address_forms()));
   return fail(ErrorKind::usage, fmt::format("not an address: {}: write {}, and /PATH after it", printable(uri), address_forms()));
 }
 

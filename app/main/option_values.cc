@@ -7,6 +7,7 @@
 
 #include "app/session/limits.h"
 #include "core/base/units.h"
+#include "core/trust/ticket.h"
 
 namespace ccixfer::program {
 namespace {
@@ -16,6 +17,7 @@ constexpr int64_t timeout_s_max = 4'000'000'000;  // beyond it: no timeout
 }  // namespace
 
 tl::unexpected<Error> usage(std::string_view what, std::string_view where, std::string_view what_to_do) {
+  if (trust::looks_like_ticket(where)) where = "a ticket";  // as secret as a password: it is not said again
   return fail(ErrorKind::usage, fmt::format("{}: {}: {}", what, where, what_to_do));
 }
 

@@ -72,6 +72,13 @@ TEST_CASE("uri__malformed__usage") {
   }
 }
 
+TEST_CASE("uri__a_ticket_where_an_address_is_meant__is_not_said_again") {
+  const auto target = split_target("cxt1secret/in");
+  REQUIRE_FALSE(target);
+  CHECK(target.error().message.find("secret") == std::string::npos);
+  CHECK(target.error().message.starts_with("not an address: a ticket: "));
+}
+
 TEST_CASE("uri__host_names__are_at_most_255_bytes") {
   const std::string longest(255, 'h');
   CHECK(split_target("tcp://" + longest + ":1/x").value().address == "tcp://" + longest + ":1");

@@ -277,6 +277,12 @@ TEST_CASE("cli__sim__seed_and_seeds_are_whole_numbers") {
   CHECK(complaint({"sim", "s.toml", "--seeds", "0"}).find("--seeds") != std::string::npos);
 }
 
+TEST_CASE("cli__a_ticket_where_none_is_taken__is_not_said_again") {
+  CHECK(complaint({"recv", "--root", "d", "cxt1secret"}) == "bad command line: a ticket: --root takes no SRC_URI");
+  CHECK(complaint({"send", "--serve", "d", "cxt1secret"}) == "bad command line: a ticket: --serve takes no SRC and no DEST");
+  CHECK(complaint({"bench", "--serve", "cxt1secret"}) == "bad command line: a ticket: --serve takes no URI");
+}
+
 TEST_CASE("cli__rules__keep_the_order_in_which_they_were_given") {
   const std::vector<const char*> words = {"ccixfer", "send",        "--include",      "a", "-FF", "--exclude", "b", "-f",
                                           "- c",     "--include=d", "--exclude-from", "e", "x",   "tcp://h:1/"};
