@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -14,7 +15,9 @@
 namespace ccixfer::report {
 
 struct LogFile::Impl {
+  std::string path;
   std::shared_ptr<spdlog::logger> logger;
+  std::atomic<bool> has_lost = false, is_loss_said = false;
 };
 
 LogFile::LogFile() : impl_(std::make_unique<Impl>()) {}
@@ -30,25 +33,29 @@ Result<std::unique_ptr<LogFile>> LogFile::open(const std::string& path) {
   if (fd < 0) return cannot(std::strerror(errno));
   ::close(fd);
   std::unique_ptr<LogFile> file(new LogFile);
+  file->impl_->path = path;
   try {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
     file->impl_->logger = std::make_shared<spdlog::logger>("ccixfer", std::move(sink));
     file->impl_->logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %P %l %v");
     file->impl_->logger->set_level(spdlog::level::debug);
     file->impl_->logger->flush_on(spdlog::level::info);
-    file->impl_->logger->set_error_handler([](const std::string&) {});  // a full disk must not fill the terminal
+    // In place of words for each line: a full disk must not fill the terminal.
+    file->impl_->logger->set_error_handler([impl = file->impl_.get()](const std::string&) { impl->has_lost = true; });
   } catch (const std::exception& problem) {
     return cannot(problem.what());
   }
   return file;
 }
 
-void LogFile::write(LogLevel level, std::string_view line) {
+std::optional<std::string> LogFile::write(LogLevel level, std::string_view line) {
   spdlog::level::level_enum to = spdlog::level::err;
   if (level == LogLevel::debug) to = spdlog::level::debug;
   if (level == LogLevel::info) to = spdlog::level::info;
   if (level == LogLevel::warning) to = spdlog::level::warn;
   impl_->logger->log(to, spdlog::string_view_t(line.data(), line.size()));
+  if (!impl_->has_lost || impl_->is_loss_said.exchange(true)) return std::nullopt;
+  return fmt::format("WARNING: cannot write the log file: {}: lines of it are lost: give it room", printable(impl_->path));
 }
 
 }  // namespace ccixfer::report

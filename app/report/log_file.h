@@ -1,6 +1,8 @@
 // --log-file: one line an entry with wall-clock time, through spdlog. Thread-safe.
+// Lines that a full disk does not take are lost, and the transfer goes on; the first loss has words.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/log.h"
@@ -12,7 +14,8 @@ class LogFile {
  public:
   static Result<std::unique_ptr<LogFile>> open(const std::string& path);  // usage: it cannot be opened. Appends
   ~LogFile();
-  void write(LogLevel level, std::string_view line);
+  // Words to say, once: that lines are lost.
+  [[nodiscard]] std::optional<std::string> write(LogLevel level, std::string_view line);
 
  private:
   LogFile();

@@ -93,7 +93,8 @@ struct Reporter::Impl {
   }
   // A peer's words, and names of files, are no lines of their own there and move no cursor of whoever looks at it.
   void to_log(LogLevel level, std::string_view line) {
-    if (log) log->write(level, printable(line));
+    if (!log) return;
+    if (const auto lost = log->write(level, printable(line))) put_text("ccixfer: " + *lost, LogLevel::error);
   }
 };
 

@@ -101,7 +101,7 @@ TEST_CASE("log_file__what_is_there__is_kept_and_a_place_that_takes_nothing_is_sa
   for (const char* line : {"first", "second"}) {
     auto opened = LogFile::open(place.path);
     REQUIRE(opened.has_value());
-    (*opened)->write(LogLevel::info, line);
+    CHECK_FALSE((*opened)->write(LogLevel::info, line));
     CHECK(place.lines().back() == std::string("info ") + line);  // at once: who looks after a crash finds it
   }
   CHECK(place.lines() == std::vector<std::string>{"info first", "info second"});
@@ -111,7 +111,18 @@ TEST_CASE("log_file__what_is_there__is_kept_and_a_place_that_takes_nothing_is_sa
   CHECK(directory.error().message.find("Is a directory: give --log-file a writable place") != std::string::npos);
   auto full = LogFile::open("/dev/full");
   REQUIRE(full.has_value());
-  (*full)->write(LogLevel::warning, "nobody reads it");
+  CHECK((*full)->write(LogLevel::warning, "nobody reads it") ==
+        "WARNING: cannot write the log file: /dev/full: lines of it are lost: give it room");
+  CHECK_FALSE((*full)->write(LogLevel::warning, "nobody reads it"));
+}
+
+TEST_CASE("reporter__a_log_that_loses_lines__is_said_once_also_when_quiet") {
+  ReporterOptions options;
+  options.log_file = "/dev/full";
+  options.quiet = true;
+  Desk desk(options);
+  for (int i = 0; i < 3; ++i) desk.reporter->info("a line for the log");
+  CHECK(desk.text.take() == "ccixfer: WARNING: cannot write the log file: /dev/full: lines of it are lost: give it room\n");
 }
 
 }  // namespace ccixfer::report
