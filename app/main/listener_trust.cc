@@ -49,7 +49,7 @@ std::shared_ptr<connection::HopTrust> ListenerTrust::hops() {
 }
 
 void ListenerTrust::audit(policy::AuditRecord record) {
-  if (const auto words = audit_log_->write(std::move(record))) process_.reporter.warn(*words);
+  if (const auto words = audit_log_->write(std::move(record))) process_.reporter.alarm(*words);
 }
 
 Result<void> ListenerTrust::apply(AcceptorOptions& options, const std::string& root) {

@@ -110,7 +110,7 @@ policy::AuditRecord RouterAudit::record_of(const Admission& admission, const Pro
 
 void RouterAudit::write(policy::AuditRecord record) {
   record.of_router = true;
-  if (const auto words = log_.write(std::move(record))) process_.reporter.warn(*words);
+  if (const auto words = log_.write(std::move(record))) process_.reporter.alarm(*words);
 }
 
 void RouterAudit::add_to(sandbox::Plan& plan) const {

@@ -227,8 +227,13 @@ void Reporter::waiting(std::string_view transfer, uint32_t before) {
 }
 
 void Reporter::warn(std::string_view line) {
+  if (!impl_->options.quiet) return alarm(line);
   impl_->to_log(LogLevel::warning, line);
-  if (!impl_->options.quiet) impl_->put_text("ccixfer: " + printable(line), LogLevel::warning);
+}
+
+void Reporter::alarm(std::string_view line) {
+  impl_->to_log(LogLevel::warning, line);
+  impl_->put_text("ccixfer: " + printable(line), LogLevel::warning);
 }
 
 void Reporter::info(std::string_view line) {

@@ -60,6 +60,7 @@ class Reporter {
   void retry(std::string_view reason);
   void waiting(std::string_view transfer, uint32_t before);  // at the peer, for its turn
   void warn(std::string_view line);                          // people and log; not under -q
+  void alarm(std::string_view line);                         // the same, also under -q: what is lost meanwhile cannot be had later
   void info(std::string_view line);                          // people, not under -q
   void output(std::string_view line);                        // the answer of a command to standard output; dropped under --json
   // Standard output (of events under --json: theirs) took no more, although somebody reads it: a script would miss the rest.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,14 @@ namespace {
 // Not blocking: it may be a pipe that nobody reads.
 host::Descriptor open_file(const std::string& file) {
   return host::Descriptor(::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600));
+}
+
+// Takes the beginning of a line, which was written last, away again. Not of a pipe, nor where another process has written behind
+// it.
+bool take_back(int fd, ssize_t bytes) {
+  struct stat now {};
+  const off_t end = ::lseek(fd, 0, SEEK_CUR);
+  return end >= bytes && ::fstat(fd, &now) == 0 && S_ISREG(now.st_mode) && now.st_size == end && ::ftruncate(fd, end - bytes) == 0;
 }
 
 }  // namespace
@@ -63,8 +72,12 @@ int AuditLog::write_to_file(const std::string& line) {
   while ((n = ::write(file_.get(), text.data(), text.size())) < 0 && errno == EINTR) {
   }
   if (n < 0) return errno;
-  torn_ = static_cast<size_t>(n) < text.size();
-  return torn_ ? ENOSPC : 0;  // a full disk takes a part first
+  if (static_cast<size_t>(n) == text.size()) {
+    torn_ = false;
+    return 0;
+  }
+  if (!take_back(file_.get(), n)) torn_ = true;
+  return ENOSPC;  // a full disk takes a part first
 }
 
 std::optional<std::string> AuditLog::write(AuditRecord record) {

@@ -4,7 +4,8 @@
 // - The file is opened for appending (made with 0600) and written by one write(2) a line, so several processes may share it. After
 //   reopen() (SIGHUP) lines go into the file that has the name now, as logrotate needs it.
 // - A line that cannot be written is lost, and the transfer goes on: whoever fills the disk of the log should not thereby stop the
-//   work, and a loss is said loudly when it begins and, with the count of lines, when it is over.
+//   work, and a loss is said loudly when it begins and, with the count of lines, when it is over. Of a line that found room for a
+//   part of it, the part is taken away again: each line of the file is one record.
 // - Refusals beyond an allowance (refusal_allowance.h) have no line; the next line has their number, and the first is warned of.
 // - Writing to the journal never blocks; a file blocks for as long as the disk takes to take one line.
 // Errors: of open(): usage, the file cannot be opened.

@@ -235,7 +235,24 @@ TEST_CASE("audit__a_full_disk__is_said_once_and_its_end_with_the_count") {
   contains(*words, "2 lines are lost");
   CHECK_FALSE(log.write(push()));
   const std::string whole = audit_line(push(), at_ms);
-  CHECK(content_of(file) == whole.substr(0, 100) + "\n" + whole + whole);  // no line is hidden behind the torn one
+  CHECK(content_of(file) == whole + whole);  // no line is hidden behind a torn one, and none is broken
+}
+
+TEST_CASE("audit__a_torn_line__goes_and_those_of_other_processes_stay") {
+  const TempDir directory;
+  const std::string file = directory.path() + "/audit";
+  AuditLog log = log_to(file), other = log_to(file);
+  const std::string whole = audit_line(push(), at_ms);
+  CHECK_FALSE(log.write(push()));
+  CHECK_FALSE(other.write(push()));
+  {
+    const ShortFiles full(2 * whole.size() + 100);
+    CHECK(log.write(push()));
+  }
+  CHECK(content_of(file) == whole + whole);
+  CHECK_FALSE(other.write(push()));
+  CHECK(log.write(push()));  // that it is over
+  CHECK(content_of(file) == whole + whole + whole + whole);
 }
 
 TEST_CASE("audit__a_pipe_that_nobody_reads__does_not_block") {

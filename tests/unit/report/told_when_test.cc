@@ -116,6 +116,15 @@ TEST_CASE("log_file__what_is_there__is_kept_and_a_place_that_takes_nothing_is_sa
   CHECK_FALSE((*full)->write(LogLevel::warning, "nobody reads it"));
 }
 
+TEST_CASE("reporter__an_alarm__is_said_also_when_quiet_a_warning_is_not") {
+  ReporterOptions options;
+  options.quiet = true;
+  Desk desk(options);
+  desk.reporter->warn("a warning");
+  desk.reporter->alarm("an alarm\n");
+  CHECK(desk.text.take() == "ccixfer: an alarm%0A\n");
+}
+
 TEST_CASE("reporter__a_log_that_loses_lines__is_said_once_also_when_quiet") {
   ReporterOptions options;
   options.log_file = "/dev/full";
