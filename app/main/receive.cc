@@ -175,6 +175,7 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   for (const Place& place : places) {
     auto chosen = chosen_of({place.targets.front().path}, command.transfer.sync, command.transfer.from0);
     if (!chosen) return {chosen.error(), {}};
+    if (auto fits = check_path(*chosen ? (*chosen)->top + "/" : ""); !fits) return {fits.error(), {}};
     if (*chosen && (*chosen)->list.encode().size() > filter::path_list_travels_bytes_max)
       return {{ErrorKind::usage, "too many names: a pull sends at most 32 KiB of them: pull in several runs"}, {}};
     lists.push_back(std::move(*chosen));

@@ -48,11 +48,18 @@ session::SealSetup seal_setup(const Security& security) {
   return {security.identity.identity, security.identity.authority, wall_time_s};
 }
 
+Result<void> check_path(const std::string& path) {
+  if (path.size() <= session::path_bytes_max) return {};
+  return fail(ErrorKind::usage,
+              fmt::format("bad address: its path has {} bytes: a path has at most {} bytes", path.size(), session::path_bytes_max));
+}
+
 Result<Place> find_place(const std::string& text, const CommonOptions& common) {
   const bool in_file = text == "-" || text.starts_with('@');
   if (!in_file && !trust::looks_like_ticket(text)) {
     auto target = split_target(text);
     if (!target) return tl::unexpected(target.error());
+    if (auto fits = check_path(target->path); !fits) return tl::unexpected(fits.error());
     return Place{{std::move(*target)}, std::nullopt};
   }
   auto written = in_file ? read_ticket(text == "-" ? text : text.substr(1)) : Result<std::string>(text);
@@ -66,6 +73,7 @@ Result<Place> find_place(const std::string& text, const CommonOptions& common) {
   if (ticket->expires_s <= wall_time_s()) {
     return fail(ErrorKind::authentication, "the ticket has expired: ask the peer for a new one, or check this host's clock");
   }
+  if (auto fits = check_path(path); !fits) return tl::unexpected(fits.error());
   Place place;
   for (const std::string& address : ticket->addresses) {
     auto target = split_target(address + (path.empty() ? "" : "/" + path));

@@ -25,8 +25,11 @@ struct Place {
   std::vector<Target> targets;  // of a ticket all addresses that it holds, the best first; else one
   std::optional<trust::Ticket> ticket;
 };
-// usage: it is neither. authentication: the ticket has expired, or with --insecure, which a ticket excludes. Blocks for `-`.
+// usage: it is neither, or its path is too long. authentication: the ticket has expired, or with --insecure, which a ticket
+// excludes. Blocks for `-`.
 [[nodiscard]] Result<Place> find_place(const std::string& text, const CommonOptions& common);
+// usage: a peer cannot be asked for this path, as it is too long.
+[[nodiscard]] Result<void> check_path(const std::string& path);
 
 // Adds to the plan what a sealed session with that place needs. A new peer is shown to the person at the terminal, if there is one,
 // and remembered when they say yes. With a ticket its listener is who is expected. `security` lives as long as the plan.

@@ -78,3 +78,17 @@ TEST_CASE("find_place__a_file_of_a_ticket__is_read_no_further_than_a_ticket_is_l
   here.write("ticket", "");
   CHECK(find_place("@" + here.path("ticket"), {}).error().message.starts_with("cannot read the ticket: "));
 }
+
+// What asks a peer for a longer one would be a bug of ours (session::encode).
+TEST_CASE("find_place__a_path_of_more_bytes_than_a_path_may_have__is_refused") {
+  const std::string longest(4096, 'p');
+  for (const std::string& address : {std::string("tcp://h:1"), ticket_of({"tcp://h:2"})}) {
+    const auto fits = find_place(address + "/" + longest, {});
+    REQUIRE(fits);
+    CHECK(fits->targets.front().path == longest);
+    const auto longer = find_place(address + "/" + longest + "/", {});
+    REQUIRE_FALSE(longer);
+    CHECK(longer.error().kind == ErrorKind::usage);
+    CHECK(longer.error().message == "bad address: its path has 4097 bytes: a path has at most 4096 bytes");
+  }
+}

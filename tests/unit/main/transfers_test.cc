@@ -531,3 +531,15 @@ TEST_CASE("transfers__push_that_fails_while_its_disk_does_not_answer__leaves_the
     CHECK(sent.end.in_use == fails);
   }
 }
+
+// A slash is put behind it for the list, and what asks a peer for a longer path would be a bug of ours.
+TEST_CASE("transfers__pull_of_a_list_below_the_longest_path__is_refused") {
+  TemporaryDirectory here;
+  here.write("list", "f\n");
+  ReceiveCommand command = pull_of({"tcp://127.0.0.1:1/" + std::string(4096, 'p')}, here.path("d"));
+  command.transfer.retries = 0;
+  command.transfer.sync.files_from = here.path("list");
+  CHECK(of(Ran(receiving(command)).end) == "usage: bad address: its path has 4097 bytes: a path has at most 4096 bytes");
+  command.uris = {"tcp://127.0.0.1:1/" + std::string(4095, 'p')};
+  CHECK(Ran(receiving(command)).end.error.kind != ErrorKind::usage);
+}
