@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/units.h"
 #include "core/wire/cursor.h"
 
 namespace ccixfer::filter {
@@ -118,6 +119,17 @@ bool PathList::allows(std::string_view path, bool is_directory) const {
     if (directory.listed && directory.content && above == parent) return true;
     if (slash == std::string_view::npos || slash == 0) return false;
   }
+}
+
+Result<void> PathList::check_travel() const {
+  for (const Item& item : items_) {
+    if (item.path.size() <= path_bytes_max) continue;
+    constexpr size_t shown_bytes = 40;
+    return fail(ErrorKind::usage, "a name of the list is too long: " + printable(item.path.substr(0, shown_bytes)) +
+                                      "...: a path has at most 4096 bytes");
+  }
+  if (encode().size() <= path_list_travels_bytes_max) return {};
+  return fail(ErrorKind::usage, "too many names: a pull sends at most 32 KiB of them: pull in several runs");
 }
 
 std::vector<std::byte> PathList::encode() const {

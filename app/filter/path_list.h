@@ -54,6 +54,8 @@ class PathList {
   // A walk of it may come to that path.
   [[nodiscard]] bool allows(std::string_view path, bool is_directory) const;
 
+  // usage: it cannot travel: it is too long, or one of its names is.
+  [[nodiscard]] Result<void> check_travel() const;
   [[nodiscard]] std::vector<std::byte> encode() const;
   [[nodiscard]] static std::optional<PathList> decode(Bytes bytes);
 

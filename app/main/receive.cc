@@ -176,8 +176,7 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
     auto chosen = chosen_of({place.targets.front().path}, command.transfer.sync, command.transfer.from0);
     if (!chosen) return {chosen.error(), {}};
     if (auto fits = check_path(*chosen ? (*chosen)->top + "/" : ""); !fits) return {fits.error(), {}};
-    if (*chosen && (*chosen)->list.encode().size() > filter::path_list_travels_bytes_max)
-      return {{ErrorKind::usage, "too many names: a pull sends at most 32 KiB of them: pull in several runs"}, {}};
+    if (auto travels = *chosen ? (*chosen)->list.check_travel() : Result<void>(); !travels) return {travels.error(), {}};
     lists.push_back(std::move(*chosen));
   }
   auto rules = read_rules(command.transfer.rules, command.transfer.sync, command.transfer.from0);

@@ -106,3 +106,18 @@ TEST_CASE("path_list__as_bytes__comes_back_and_a_peers_own_are_refused") {
   CHECK_FALSE(is_fine("\0\0\4\0../a"sv));
   CHECK_FALSE(is_fine("\0\0\2\0/a"sv));
 }
+
+TEST_CASE("path_list__what_the_other_side_would_not_take__is_refused_before_it_travels") {
+  CHECK(list_of({std::string(4096, 'n')}).check_travel());
+  CHECK(PathList::decode(list_of({std::string(4096, 'n')}).encode()));
+  const auto name = list_of({"a", std::string(4097, 'n')}).check_travel();
+  REQUIRE_FALSE(name);
+  CHECK(name.error().kind == ErrorKind::usage);
+  CHECK(name.error().message == "a name of the list is too long: " + std::string(40, 'n') + "...: a path has at most 4096 bytes");
+  CHECK_FALSE(PathList::decode(list_of({std::string(4097, 'n')}).encode()));
+  std::vector<std::string> names;
+  for (const char letter : std::string_view("abcdefghi")) names.emplace_back(4000, letter);
+  const auto many = list_of(names).check_travel();
+  REQUIRE_FALSE(many);
+  CHECK(many.error().message.starts_with("too many names: "));
+}
