@@ -221,7 +221,7 @@ void Reporter::retry(std::string_view reason) {
 
 void Reporter::waiting(std::string_view transfer, uint32_t before) {
   impl_->put_event(waiting_event(seconds(), transfer, before));
-  const std::string line = fmt::format("waiting, {} before you", before);
+  const std::string line = before == 0 ? "waiting, next in turn" : fmt::format("waiting, {} before you", before);
   impl_->to_log(LogLevel::info, line);
   if (!impl_->options.quiet && !impl_->options.json) impl_->put_text("ccixfer: " + line);
 }

@@ -116,6 +116,13 @@ TEST_CASE("log_file__what_is_there__is_kept_and_a_place_that_takes_nothing_is_sa
   CHECK_FALSE((*full)->write(LogLevel::warning, "nobody reads it"));
 }
 
+TEST_CASE("reporter__who_waits_and_is_next__is_told_no_number") {
+  Desk desk;
+  desk.reporter->waiting("ab", 1);
+  desk.reporter->waiting("ab", 0);
+  CHECK(desk.text.take() == "ccixfer: waiting, 1 before you\nccixfer: waiting, next in turn\n");
+}
+
 TEST_CASE("reporter__an_alarm__is_said_also_when_quiet_a_warning_is_not") {
   ReporterOptions options;
   options.quiet = true;
