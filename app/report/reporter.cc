@@ -246,10 +246,12 @@ void Reporter::output(std::string_view line) {
   impl_->output_error = write_all(1, printable(line) + "\n");
 }
 
-// A reader that has gone (EPIPE) wants no more, as `head` does.
+// A reader that has gone (EPIPE) wants no more, as `head` does. Nor does one that was never there (EBADF) want events of a
+// transfer.
 std::optional<Error> Reporter::output_problem() const {
   const int error = impl_->options.json ? impl_->events.error() : impl_->output_error;
   if (error == 0 || error == EPIPE) return std::nullopt;
+  if (error == EBADF && impl_->options.json && impl_->options.may_be_unheard) return std::nullopt;
   return Error{ErrorKind::file_io,
                fmt::format("{} cannot be written: {}: what was done is done: give it room, and --log-file for a record",
                            impl_->options.json && impl_->options.json_fd == 2 ? "standard error" : "standard output",

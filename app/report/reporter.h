@@ -22,13 +22,14 @@ struct ReporterOptions {
   bool json = false;
   int json_fd = 1;  // 2 when standard output carries data
   int text_fd = 2;
-  bool quiet = false;     // errors only
-  unsigned verbose = 0;   // 1: connections, and files but unchanged ones; 2: everything
-  bool progress = false;  // -P; on by itself when text_fd is a terminal
-  bool list = false;      // each file on standard output (--dry-run)
-  bool stats = false;     // what was done, in words, at the end; with -v all counters too
-  bool journal = false;   // text_fd is systemd's journal: each line says how grave it is, as sd-daemon(3) has it
-  std::string log_file;   // "": none
+  bool quiet = false;           // errors only
+  unsigned verbose = 0;         // 1: connections, and files but unchanged ones; 2: everything
+  bool progress = false;        // -P; on by itself when text_fd is a terminal
+  bool list = false;            // each file on standard output (--dry-run)
+  bool stats = false;           // what was done, in words, at the end; with -v all counters too
+  bool journal = false;         // text_fd is systemd's journal: each line says how grave it is, as sd-daemon(3) has it
+  std::string log_file;         // "": none
+  bool may_be_unheard = false;  // events are not what the command is for: a closed standard output is no error for them
 };
 
 // How far a transfer is.

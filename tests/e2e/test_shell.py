@@ -59,6 +59,18 @@ def test_send_of_a_closed_standard_input__says_so_and_ends_with_3():
         check(not (root / "f").exists(), "an input that could not be read became a file")
 
 
+def test_what_is_printed_to_a_closed_standard_output__is_an_error_and_not_thrown_away():
+    with Lab("closedout") as lab:
+        served = lab.directory / "served"
+        served.mkdir()
+        (served / "f").write_text("content")
+        server = lab.start_ready(None, "serve", "send", "--serve", served, "--listen", "127.0.0.1:0", "--insecure")
+        for command in (("recv", "--insecure", native(server.uris) + "/f", "-"), ("devices",), ("devices", "--json"), ("--version",)):
+            ended = by_shell(">&-", *command)
+            check(ended.returncode == 11, f"{command}: exit {ended.returncode}: {ended.stderr}")
+            check("standard output" in ended.stderr, f"{command}: not named: {ended.stderr}")
+
+
 def test_recv_with_standard_output_closed__the_first_sigterm_ends_it():
     with Lab("closedrecv") as lab:
         uri_file = lab.directory / "uris"

@@ -28,13 +28,14 @@ namespace ccixfer::program {
 namespace {
 
 // Whoever starts us may have closed 0, 1 or 2 (`>&-`). The next descriptors that we open, a socket among them, would get these
-// numbers and what is written to standard output would go there. Standard input is opened for writing only, so that reading it
-// still fails.
+// numbers and what is written to standard output would go there. Standard input is opened for writing only and standard output for
+// reading only, so that using them still fails: whoever waits for what a command prints shall hear that nobody got it.
 void open_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     // The lowest free number is this one: those below it are open by now.
-    if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDWR) != fd) _exit(exit_code(ErrorKind::file_io));
+    if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd)
+      _exit(exit_code(ErrorKind::file_io));
   }
 }
 
@@ -154,8 +155,8 @@ int run_program(int argc, char** argv) {
   if (!command) return say_and_leave(command.error(), json_fd_of(argc, argv));
   if (!sockets) return say_and_leave(sockets.error(), json_fd_of(argc, argv));
   if (const auto* help = std::get_if<HelpCommand>(&*command)) {
-    std::fputs(help->text.c_str(), stdout);
-    return 0;
+    const bool is_written = std::fputs(help->text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+    return is_written ? 0 : say_and_leave({ErrorKind::file_io, "standard output cannot be written: give it room"}, -1);
   }
   std::unique_ptr<JobTeller> teller;
   if (const auto* wanted = std::get_if<JobCommand>(&*command); wanted != nullptr && !wanted->check) {
@@ -182,6 +183,8 @@ int run_program(int argc, char** argv) {
   options.stats = common.stats;
   options.log_file = common.log_file;
   options.journal = in_journal();
+  options.may_be_unheard = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command) ||
+                           std::holds_alternative<RouteCommand>(*command);
   if (const auto* send = std::get_if<SendCommand>(&*command)) options.list = lists_files(send->transfer);
   options.list = options.list || std::holds_alternative<VerifyCommand>(*command);
   if (const auto* receive = std::get_if<ReceiveCommand>(&*command)) options.list = lists_files(receive->transfer);

@@ -343,6 +343,28 @@ TEST_CASE("reporter__events_on_standard_error_that_is_full__says_which") {
   CHECK(problem->message.starts_with("standard error cannot be written: No space left on device: "));
 }
 
+// As main() leaves a standard output that whoever started the process had closed.
+TEST_CASE("reporter__output_that_was_closed__is_a_failure_but_for_events_beside_a_transfer") {
+  const bool json = GENERATE(true, false), beside = GENERATE(true, false);
+  const int closed = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  REQUIRE(closed >= 0);
+  Pipe text;
+  ReporterOptions options;
+  options.json = json;
+  options.may_be_unheard = beside;
+  options.text_fd = text.ends[1];
+  auto reporter = reporter_on(options);
+  {
+    const InPlaceOf replaced(1, closed);
+    reporter->output("x");
+    reporter->event("{}");
+  }
+  close(closed);
+  const auto problem = reporter->output_problem();
+  REQUIRE(problem.has_value() == !(json && beside));
+  if (problem) CHECK(problem->kind == ErrorKind::file_io);
+}
+
 TEST_CASE("event_output__a_line__goes_out_whole_and_in_order_however_the_reader_takes_it") {
   Pipe events;
   EventOutput output(events.ends[1]);
