@@ -24,6 +24,8 @@ struct MetadataOptions {
 // --chown and --chmod; none: neither was given. `here`: the names of owners are those of this host, and must be known; else they
 // may be known only to the peer. usage: they are malformed.
 [[nodiscard]] Result<session::TweaksRef> tweaks_of(const MetadataOptions& metadata, bool here);
+// The owners of --chown that are names which this host does not know, as `user NAME`.
+[[nodiscard]] std::vector<std::string> unknown_owners(const MetadataOptions& metadata);
 // The name of one that was given, for a side that does not dial; nullptr: none was.
 [[nodiscard]] const char* given_of(const MetadataOptions& metadata);
 

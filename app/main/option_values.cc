@@ -65,6 +65,8 @@ Result<void> take_transfer_values(const OptionTexts& texts, TransferOptions& tra
   transfer.sync.deletes = transfer.sync.deletes || transfer.sync.delete_excluded;
   if (auto checked = check(transfer.sync); !checked) return checked;
   if (auto checked = tweaks_of(transfer.metadata, false); !checked) return tl::unexpected(checked.error());
+  if (!transfer.metadata.chown.empty() && !transfer.archive)
+    return usage("bad command line", "--chown", "only with --archive, which keeps owners");
   if (transfer.dry_run && !transfer.receipt.empty())
     return usage("bad command line", "--receipt with --dry-run", "nothing is delivered that it could list");
   if (!texts.lanes.empty()) {

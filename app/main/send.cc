@@ -234,6 +234,8 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   auto tweaks = tweaks_of(command.transfer.metadata, false);
   if (!tweaks) return {tweaks.error(), {}};
   part.tweaks = std::move(*tweaks);
+  for (const std::string& owner : unknown_owners(command.transfer.metadata))
+    process.reporter.warn(fmt::format("--chown: no {} here: if the receiver does not know it either, files go to 65534", owner));
   plan.open.team = *team;
   plan.lists_ahead = !team->has_value() && !command.transfer.checksum;
   std::optional<Place> second_place;

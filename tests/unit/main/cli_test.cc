@@ -277,6 +277,12 @@ TEST_CASE("cli__sim__seed_and_seeds_are_whole_numbers") {
   CHECK(complaint({"sim", "s.toml", "--seeds", "0"}).find("--seeds") != std::string::npos);
 }
 
+TEST_CASE("cli__chown__needs_archive_which_keeps_owners") {
+  CHECK(complaint({"send", "--chown", "1000", "a", "tcp://h:1/x"}) ==
+        "bad command line: --chown: only with --archive, which keeps owners");
+  CHECK(parse({"send", "-a", "--chown", "1000", "a", "tcp://h:1/x"}));
+}
+
 TEST_CASE("cli__a_ticket_where_none_is_taken__is_not_said_again") {
   CHECK(complaint({"recv", "--root", "d", "cxt1secret"}) == "bad command line: a ticket: --root takes no SRC_URI");
   CHECK(complaint({"send", "--serve", "d", "cxt1secret"}) == "bad command line: a ticket: --serve takes no SRC and no DEST");
