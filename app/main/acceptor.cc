@@ -253,9 +253,10 @@ void Acceptor::turn(Instant now) {
   settle_end(now);
 }
 
-// With --once: a team has ended when all of its parts have heard so. One that lost its leader goes on under another one.
+// With --once: a dry run is no transfer, and comes before the one that is meant. A team has ended when all of its parts have heard
+// so. One that lost its leader goes on under another one.
 void Acceptor::note_end(const Session& session, Instant now) {
-  if (first_end_) return;
+  if (first_end_ || session.is_dry()) return;
   const ErrorKind kind = session.result().kind;
   if (session.team() == nullptr) {
     first_end_ = session.result();

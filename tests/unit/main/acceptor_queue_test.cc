@@ -123,3 +123,15 @@ TEST_CASE("acceptor__no_room__the_place_comes_again_while_others_get_on_and_only
   CHECK(second.places().size() >= 3);  // once an interval, however often
   CHECK(second.places().size() <= 5);
 }
+
+TEST_CASE("acceptor__once__a_dry_run_is_not_the_transfer_that_is_waited_for") {
+  AcceptorRig rig([](AcceptorOptions& options) { options.once = true; });
+  Guest& asks = rig.arrive_and_run(1, {session::option_recursive | session::option_dry_run, "d"});
+  rig.finish(asks);
+  REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
+  CHECK_FALSE(rig.acceptor->first_end());
+  Guest& moves = rig.arrive_and_run(2, {session::option_recursive, "d"});
+  rig.finish(moves);
+  REQUIRE(rig.run([&] { return rig.acceptor->first_end().has_value(); }));
+  CHECK(rig.acceptor->first_end()->kind == ErrorKind::ok);
+}
