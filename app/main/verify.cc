@@ -1,5 +1,6 @@
 // `ccixfer verify`: a receipt, and the tree that it is of.
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -30,7 +31,26 @@ std::string name_of_signer(const Process& process, const trust::PeerId& signer) 
   return own && own->identity.id() == signer ? "this account" : "";
 }
 
-Result<void> judge_signer(const Process& process, const VerifyCommand& command, const receipt::Checked& checked) {
+// Whom --signer names.
+Result<std::optional<trust::PeerId>> wanted_signer(const Process& process, const VerifyCommand& command) {
+  if (!command.signer) return std::optional<trust::PeerId>();
+  const std::string name = printable(*command.signer);
+  const auto wrong = [&](const std::string& why) {
+    return fail(ErrorKind::usage, fmt::format("bad value: --signer {}: {}", name, why));
+  };
+  for (const PeerConfig& peer : process.config.peers) {
+    if (peer.name != *command.signer) continue;
+    if (!peer.id) return wrong(fmt::format("[peer.{}] is known by a certificate and has no id: give the id of its key", name));
+    return peer.id;
+  }
+  const auto id = trust::parse_peer_id(*command.signer);
+  if (id) return std::optional<trust::PeerId>(*id);
+  if (::strncasecmp(command.signer->c_str(), "cx1-", 4) == 0) return tl::unexpected(id.error());
+  return wrong(fmt::format("no such [peer.{}] in the configuration: give an id, or NAME of a [peer.NAME]", name));
+}
+
+Result<void> judge_signer(const Process& process, const VerifyCommand& command, const std::optional<trust::PeerId>& wanted,
+                          const receipt::Checked& checked) {
   const std::string file = printable(command.receipt);
   if (!checked.signer) {
     if (command.signer)
@@ -44,12 +64,9 @@ Result<void> judge_signer(const Process& process, const VerifyCommand& command, 
                 fmt::format("nobody signed the receipt: {}: --insecure compares what it lists all the same", file));
   }
   const std::string id = trust::to_string(*checked.signer), name = name_of_signer(process, *checked.signer);
-  if (command.signer && *command.signer != name) {
-    const auto wanted = trust::parse_peer_id(*command.signer);
-    if (!wanted || *wanted != *checked.signer) {
-      return fail(ErrorKind::authentication, fmt::format("another signer than the one that is asked for: {}: {}{}", file, id,
-                                                         name.empty() ? "" : " (" + name + ")"));
-    }
+  if (wanted && *wanted != *checked.signer) {
+    return fail(ErrorKind::authentication, fmt::format("another signer than the one that is asked for: {}: {}{}", file, id,
+                                                       name.empty() ? "" : " (" + name + ")"));
   }
   if (name.empty() && !command.signer)
     process.reporter.warn(fmt::format("the signer is not known here: compare the id, or name it with --signer: {}", id));
@@ -83,6 +100,8 @@ CommandEnd print_sums(const VerifyCommand& command, receipt::Reader& reader) {
 }  // namespace
 
 CommandEnd run_verify(const Process& process, const VerifyCommand& command) {
+  const auto wanted = wanted_signer(process, command);
+  if (!wanted) return {wanted.error(), {}};
   const std::unique_ptr<std::FILE, CloseFile> in(std::fopen(command.receipt.c_str(), "re"));
   if (!in) {
     return {{ErrorKind::usage, fmt::format("cannot read the receipt: {}: {}: name a receipt that can be read",
@@ -92,7 +111,7 @@ CommandEnd run_verify(const Process& process, const VerifyCommand& command) {
   receipt::Reader reader(in.get(), command.receipt, TurnLoop::is_told_to_end);
   const auto checked = reader.check();
   if (!checked) return {checked.error(), {}};
-  if (auto judged = judge_signer(process, command, *checked); !judged) return {judged.error(), {}};
+  if (auto judged = judge_signer(process, command, *wanted, *checked); !judged) return {judged.error(), {}};
   if (command.sha256sum) return print_sums(command, reader);
   const std::string directory = command.directory.value_or(checked->header.directory);
   if (directory.empty()) return {{ErrorKind::usage, "the receipt names no directory: give DIR"}, {}};
