@@ -14,6 +14,7 @@
 #include "app/main/completion.h"
 #include "app/main/destinations.h"
 #include "app/main/option_values.h"
+#include "app/main/standard_streams.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -401,6 +402,7 @@ class Parser {
     }
     if (const auto fits = no_listening(send_.listen, "--serve"); !fits) return tl::unexpected(fits.error());
     take_destinations(send_);
+    if (const auto fits = check_standard_streams(send_); !fits) return tl::unexpected(fits.error());
     if (send_.sources.front() == "-" && !send_.transfer.receipt.empty())
       return usage("bad command line", "--receipt", "standard input cannot be read again: let the receiver write one");
     if (send_.sources.size() > 1 && std::count(send_.sources.begin(), send_.sources.end(), "-") > 0) {
@@ -436,8 +438,7 @@ class Parser {
     if (const auto fits = no_listening(receive_.listen, "--root"); !fits) return tl::unexpected(fits.error());
     receive_.directory = receive_.uris.back();
     receive_.uris.pop_back();
-    if (receive_.directory == "-" && receive_.transfer.sync.itemize && !receive_.common.json)
-      return usage("bad command line", "--itemize-changes with -", "standard output carries the file: leave one of them out");
+    if (const auto fits = check_standard_streams(receive_); !fits) return tl::unexpected(fits.error());
     return receive_;
   }
   Result<Command> finish_route() {

@@ -283,6 +283,41 @@ TEST_CASE("cli__chown__needs_archive_which_keeps_owners") {
   CHECK(parse({"send", "-a", "--chown", "1000", "a", "tcp://h:1/x"}));
 }
 
+TEST_CASE("cli__two_readers_of_standard_input__are_refused") {
+  const std::string words = ": both read standard input: give one of them a file";
+  const auto two = [](std::vector<const char*> options, const char* source = "d") {
+    options.insert(options.begin(), "send");
+    options.insert(options.end(), {source, "tcp://h:1/x"});
+    return complaint(options);
+  };
+  CHECK(two({"--exclude-from", "-", "--files-from", "-"}) == "bad command line: --exclude-from and --files-from" + words);
+  CHECK(two({"--include-from", "-", "--exclude-from", "-"}) == "bad command line: --include-from and --exclude-from" + words);
+  for (const char* rule : {". -", "merge -", "merge,w_-"})
+    CHECK(two({"-f", rule, "--files-from", "-"}) == "bad command line: --filter and --files-from" + words);
+  CHECK(two({"--exclude-from", "-"}, "-") == "bad command line: --exclude-from and -" + words);
+  CHECK(complaint({"send", "--files-from", "-", "d", "-"}) == "bad command line: --files-from and -" + words);  // a ticket
+  CHECK(complaint({"recv", "--exclude-from", "-", "-", "d"}) == "bad command line: --exclude-from and -" + words);
+  CHECK(two({"--exclude-from", "-", "--files-from", "f", "-f", "- -", "-f", ": -", "--exclude", "-"}) == "");
+  CHECK(complaint({"recv", "--files-from", "-", "tcp://h:1/x/", "-"}) == "");  // the second one is standard output
+}
+
+TEST_CASE("cli__pull_to_standard_output__what_would_write_there_too_or_has_no_meaning_is_refused") {
+  const auto pull = [](std::vector<const char*> options) {
+    options.insert(options.begin(), "recv");
+    options.insert(options.end(), {"tcp://h:1/x", "-"});
+    return complaint(options);
+  };
+  for (const char* option : {"-i", "-n"}) {
+    CHECK(pull({option}).ends_with(" with -: standard output carries the file: leave one of them out"));
+    CHECK(pull({option, "--json"}) == "");  // then it says nothing there
+  }
+  for (const char* option : {"--delete", "-u", "-b", "--backup-dir=b", "--link-dest=l"}) {
+    CAPTURE(option);
+    CHECK(pull({option}).ends_with(" with -: standard output has no older files: leave one of them out"));
+  }
+  CHECK(pull({"-a", "--checksum"}) == "");
+}
+
 TEST_CASE("cli__a_ticket_where_none_is_taken__is_not_said_again") {
   CHECK(complaint({"recv", "--root", "d", "cxt1secret"}) == "bad command line: a ticket: --root takes no SRC_URI");
   CHECK(complaint({"send", "--serve", "d", "cxt1secret"}) == "bad command line: a ticket: --serve takes no SRC and no DEST");
