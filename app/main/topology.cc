@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "app/devices/devices.h"
 #include "core/base/units.h"
@@ -135,6 +136,17 @@ Result<void> check_same(const std::string& what, const std::string& mine, const 
                                             what, name_of(*device.subnet), mine, theirs.first, theirs.second, remedy));
 }
 
+using Addresses = std::map<std::pair<routing::SubnetId, std::string>, std::string>;  // and who has it
+
+// No two routers have one address, where the files say which it is: also of one file that is given twice.
+Result<void> check_address(Addresses& addresses, const Config& config, const DeviceConfig& device, const std::string& uri) {
+  if (device.ip.empty() || device.port == 0) return {};
+  const auto [at, is_new] = addresses.try_emplace({*device.subnet, uri}, config.file);
+  if (is_new) return {};
+  return fail(ErrorKind::usage, fmt::format("{}: device.{}: {} of subnet {} stands in {} too: give each router its own address",
+                                            config.file, device.name, uri, name_of(*device.subnet), at->second));
+}
+
 }  // namespace
 
 std::string name_of(routing::SubnetId subnet) { return fmt::format("{}:{}", subnet.as, subnet.subnet); }
@@ -160,6 +172,7 @@ Result<Topology> topology_of(const std::vector<Config>& configs) {
   std::vector<routing::RouterRecord> records;
   std::vector<routing::StaticRoute> statics;
   std::map<routing::SubnetId, std::pair<std::string, std::string>> transports, rates;  // of a subnet: what, and who said so
+  Addresses addresses;
   for (const Config& config : configs) {
     routing::RouterRecord record;
     record.router = records.size() + 1;
@@ -180,6 +193,8 @@ Result<Topology> topology_of(const std::vector<Config>& configs) {
           return tl::unexpected(same.error());
       }
       record.devices.push_back(record_of(device));
+      if (auto alone = check_address(addresses, config, device, record.devices.back().uri); !alone)
+        return tl::unexpected(alone.error());
       const std::string rate = device.rate_bits_per_s ? format_link_rate(*device.rate_bits_per_s) : "rate unknown";
       router.subnets.push_back(*device.subnet);
       router.devices.push_back(fmt::format("{}: subnet {}, {}, {}{}{}", device.name, name_of(*device.subnet),

@@ -154,6 +154,8 @@ TEST_CASE("topology__clashes__are_errors_that_name_file_and_remedy") {
         "AS 3: subnets 3:1 and 3:5 cannot reach one another: join them by a router");
   // A rate that one file does not give is no clash.
   CHECK(topology_of({router("a", {"1:10Gb/s", "2:10Gb/s"}), router("bb", {"2", "3:10Gb/s"})}));
+  CHECK(error_of({router("a", {"1:10Gb/s", "2:10Gb/s"}), router("b", {"2:10Gb/s", "3:10Gb/s"})}) ==
+        "b: device.d2: tcp://10.2.0.2:7000 of subnet 3:2 stands in a too: give each router its own address");
 }
 
 TEST_CASE("topology__wan_connected_subnets_apart_inside__an_error_that_names_the_remedy") {
