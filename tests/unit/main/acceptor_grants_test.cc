@@ -30,18 +30,23 @@ struct Granting final : PeerGate {
   }
 };
 
-}  // namespace
-
-// What the first session had is all that the rate allows its peer for ages.
-TEST_CASE("acceptor__rate_of_a_peer_that_sends__is_one_for_its_sessions_and_none_for_others") {
-  const bool is_same_peer = GENERATE(true, false);
-  Granting gate;
+// The first one has a rate of 1 byte/s. The second one shares it, or has none.
+void let_two(Granting& gate, bool is_same_peer) {
   gate.let(1, "slow", 1);
   if (is_same_peer) {
     gate.let(2, "slow", 1);
   } else {
     gate.let(2, "other", std::nullopt);
   }
+}
+
+}  // namespace
+
+// What the first session had is all that the rate allows its peer for ages.
+TEST_CASE("acceptor__rate_of_a_peer_that_sends__is_one_for_its_sessions_and_none_for_others") {
+  const bool is_same_peer = GENERATE(true, false);
+  Granting gate;
+  let_two(gate, is_same_peer);
   AcceptorRig rig([&](AcceptorOptions& options) { options.gate = &gate; });
   const Guest& first = rig.arrive_and_run(1);
   rig.run_for(1s);
@@ -58,12 +63,7 @@ TEST_CASE("acceptor__rate_of_a_peer_that_pulls__is_one_for_its_sessions_and_none
   const int fd = ::open(served.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   REQUIRE(fd >= 0);
   Granting gate;
-  gate.let(1, "slow", 1);
-  if (is_same_peer) {
-    gate.let(2, "slow", 1);
-  } else {
-    gate.let(2, "other", std::nullopt);
-  }
+  let_two(gate, is_same_peer);
   std::map<uint64_t, size_t> puts;  // by the key of the mailboxes
   AcceptorRig rig([&](AcceptorOptions& options) {
     options.root = nullptr;

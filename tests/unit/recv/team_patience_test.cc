@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "app/recv/team.h"
+#include "tests/unit/recv/no_team_handler.h"
 #include "tests/unit/recv/parts.h"
 #include "tests/unit/recv/place.h"
 
@@ -11,14 +12,6 @@ namespace ccixfer::recv {
 using namespace test;
 
 namespace {
-
-class NoHandler final : public TeamHandler {
- public:
-  void receive_from(Helper&, ReceivedSegment) override {}
-  void helpers_have_news() override {}
-  void on_file_end_of_helper(const session::FileEnd&) override {}
-  void on_holes_of_helper(const session::Holes&) override {}
-};
 
 // A team whose leader and helper have one file each.
 struct Rig {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "app/recv/team.h"
+#include "tests/unit/recv/no_team_handler.h"
 #include "tests/unit/recv/parts.h"
 #include "tests/unit/recv/place.h"
 
@@ -13,14 +14,6 @@ using namespace test;
 namespace {
 
 constexpr uint64_t piece = session::piece_bytes;
-
-class NoHandler final : public TeamHandler {
- public:
-  void receive_from(Helper&, ReceivedSegment) override {}
-  void helpers_have_news() override {}
-  void on_file_end_of_helper(const session::FileEnd&) override {}
-  void on_holes_of_helper(const session::Holes&) override {}
-};
 
 struct Rig {
   Rig() {
