@@ -34,9 +34,11 @@ constexpr uint64_t batches_per_s = 1000;
 // The first rounds' samples of the rate are too low, as little was on its way before them. So the window doubles by itself there,
 // until that many first windows were delivered, or a round trip shows a queue.
 constexpr uint64_t first_windows_doubled = 3;
-constexpr int queue_begins = 125;       // percent of the least round trip
-constexpr uint64_t queue_stands = 150;  // percent of the product in flight: the path is full, whatever more there is to send
-constexpr uint64_t full_growth = 125;   // percent: less growth in a round does not count
+constexpr int queue_begins = 125;           // percent of the least round trip
+constexpr uint64_t queue_stands = 150;      // percent of the product in flight: the path is full, whatever more there is to send
+constexpr uint64_t full_growth = 125;       // percent: less growth in a round does not count
+constexpr uint64_t full_growth_held = 110;  // where the pace was to grow by a quarter only
+constexpr uint32_t rounds_held = 2;         // the one in which it was sent, and the one in which that is acknowledged
 constexpr uint32_t full_rounds = 3;
 constexpr uint64_t loss_tolerated = 2;        // percent of a round
 constexpr uint64_t loss_of_collapse = 10;     // the path is much slower than the model says
@@ -96,6 +98,7 @@ void Bbr::sent(uint64_t /*bytes*/, uint64_t in_flight_bytes_before, Instant now)
 void Bbr::round_trip(Duration latest, Duration smoothed, Instant now) {
   smoothed_ = smoothed;
   queue_.round_trip(latest);
+  onset_.round_trip(latest, round_trip_.known() ? round_trip_.least() : latest);
   const bool first = !round_trip_.known();
   round_trip_.add(latest, now);
   careful_.round_trip(latest, round_trip_.least());
@@ -114,6 +117,7 @@ void Bbr::round_trip(Duration latest, Duration smoothed, Instant now) {
 
 void Bbr::acked(const AckReport& report) {
   bandwidth_.add(report.rate);
+  has_enough_in_flight_ = report.in_flight_bytes >= product_bytes(queue_stands);
   if (rounds_.ends(report.rate, report.delivered_bytes)) end_round(report);
   advance_phase(report);
   probe_round_trip(report);
@@ -128,6 +132,7 @@ void Bbr::end_round(const AckReport& report) {
   queue_.next_round();
   if (!full_) look_at_first_flight(report);
   if (!full_ && !careful_.is_unproved()) look_for_full_pipe(report);
+  if (rounds_held_ > 0) --rounds_held_;
   probe_was_lossy_ = probe_was_lossy_ || (lossy && is_probe_round_);
   if (phase_ == Phase::cruise) is_probe_round_ = false;  // those after it are not
   if (!lossy || phase_ == Phase::sharing) return;
@@ -151,7 +156,7 @@ void Bbr::look_at_first_flight(const AckReport& report) {
 // A sender that has no more to send says nothing of the path, unless a queue stands there already.
 void Bbr::look_for_full_pipe(const AckReport& report) {
   if (report.rate.app_limited && report.in_flight_bytes < product_bytes(queue_stands)) return;
-  if (bandwidth_.most() * 100 >= full_bandwidth_ * full_growth) {
+  if (bandwidth_.most() * 100 >= full_bandwidth_ * (rounds_held_ > 0 ? full_growth_held : full_growth)) {
     full_bandwidth_ = bandwidth_.most();
     rounds_without_more_ = 0;
     return;
@@ -276,8 +281,9 @@ void Bbr::end_probe_of_round_trip(Instant now) {
 }
 
 void Bbr::set_pace() {
+  const bool held = phase_ == Phase::startup && onset_.stands();
   uint64_t percent = 100;
-  if (phase_ == Phase::startup) percent = pace_startup;
+  if (phase_ == Phase::startup) percent = !held ? pace_startup : has_enough_in_flight_ ? 100 : pace_up;
   if (phase_ == Phase::drain) percent = pace_drain;
   if (phase_ == Phase::probe_up) percent = pace_up;
   if (phase_ == Phase::probe_down) percent = pace_down;
@@ -288,7 +294,12 @@ void Bbr::set_pace() {
   // there is room for more. Where that is too fast, the window holds the sender back.
   const uint64_t floor = std::max(bytes_per_s(window_min(), round_trip_.least()), pace_min_bytes_per_s);
   const uint64_t pace = std::max(bandwidth / 100 * percent / 100 * pace_margin, floor);
-  pace_ = full_ ? pace : std::max(pace_, pace);
+  pace_ = full_ || held ? pace : std::max(pace_, pace);
+  const uint64_t pace_most = std::max(careful_.pace_most(bandwidth_.most()), floor);
+  if (held || (phase_ == Phase::startup && pace_ > pace_most)) {
+    pace_ = std::min(pace_, pace_most);
+    rounds_held_ = rounds_held;
+  }
   if (phase_ == Phase::sharing) pace_ = std::max(bytes_per_s(queue_.window_bytes(), smoothed_) / 100 * pace_up, floor);
   if (remembers) pace_ = std::max(pace_, careful_.bytes_per_s());
   if (doubles_by_itself_ && !remembers) pace_ = std::max(pace_, bytes_per_s(window_, round_trip_.least()) / 200 * pace_startup);

@@ -11,7 +11,9 @@
 // Where others keep a queue standing, so that what this connection leaves free is theirs at once, it is in the phase `sharing` and
 // takes what CUBIC would (shared_queue.h), until the queue is gone.
 //
-// On a path that an earlier connection knew, startup begins with half of what that one found (careful_start.h).
+// On a path that an earlier connection knew, startup begins with half of what that one found, and goes on step by step where that
+// is found again (careful_start.h). As soon as startup sees a queue begin it grows by a quarter in a round only (queue_onset.h):
+// what it sends in the round trip until it knows that the path is full would overflow the queue.
 //
 // Losses: a round that loses more than 2 % bounds what is in flight (never below the product). If
 // it was a round of a probe, the next probe waits longer: the one who probes too far makes way for
@@ -26,6 +28,7 @@
 #include "core/reliability/careful_start.h"
 #include "core/reliability/congestion.h"
 #include "core/reliability/path_model.h"
+#include "core/reliability/queue_onset.h"
 #include "core/reliability/shared_queue.h"
 
 namespace ccixfer::reliability {
@@ -81,8 +84,11 @@ class Bbr final : public CongestionControl {
   uint64_t pace_ = 0;
   uint64_t full_bandwidth_ = 0;  // startup: what the next round must exceed by a quarter
   uint32_t rounds_without_more_ = 0;
+  bool has_enough_in_flight_ = false;  // if a queue begins: most of it has yet to show
+  uint32_t rounds_held_ = 0;           // startup: still to come, in which growth says less, as the pace was held
   CarefulStart careful_;
   SharedQueue queue_;
+  QueueOnset onset_;
   Duration smoothed_ = RoundTripFilter::assumed;  // round trip
   bool was_sharing_ = false;                      // before the probe of the round trip
   bool no_queue_ = true;                          // as the latest round trip shows

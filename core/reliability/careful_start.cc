@@ -10,6 +10,7 @@ constexpr int64_t round_trip_least = 50;                      // percent of the 
 constexpr int64_t round_trip_most = 150;                      // above, it is another path, or a queue stands there
 constexpr uint64_t again_least = 90;                          // percent of the remembered rate: the path as it was
 constexpr uint64_t again_most = 115;                          // above, it carries more than it did
+constexpr uint64_t pace_of_search = 125;                      // percent of the remembered rate
 constexpr int64_t queue_begins = 110;                         // percent of the shortest round trip
 constexpr uint64_t path_bytes_per_s_max = uint64_t{1} << 40;  // times ten seconds it does not wrap
 
@@ -44,6 +45,11 @@ bool CarefulStart::is_found_again(uint64_t bytes_per_s) const {
   if (stage_ != Stage::proved || !has_queue_) return false;
   const uint64_t percent = bytes_per_s / std::max<uint64_t>(path_.bytes_per_s / 100, 1);
   return percent >= again_least && percent <= again_most;
+}
+
+uint64_t CarefulStart::pace_most(uint64_t bytes_per_s) const {
+  const bool as_it_was = stage_ == Stage::proved && bytes_per_s / std::max<uint64_t>(path_.bytes_per_s / 100, 1) <= again_most;
+  return as_it_was ? path_.bytes_per_s / 100 * pace_of_search : UINT64_MAX;
 }
 
 uint64_t CarefulStart::bytes_per_s() const { return path_.bytes_per_s / 100 * share; }

@@ -29,6 +29,9 @@ class CarefulStart {
   void give_up() { stage_ = Stage::over; }
   // Since it was proved: the path delivers again what it did, and a queue begins, so that there is nothing more to look for.
   [[nodiscard]] bool is_found_again(uint64_t bytes_per_s) const;
+  // Bytes/s that startup may pace, as it found `bytes_per_s` so far. Once it was proved that is a quarter more than what is
+  // remembered, as long as there is not clearly more: the doubling of startup would overflow the queue of a path that is as it was.
+  [[nodiscard]] uint64_t pace_most(uint64_t bytes_per_s) const;
 
  private:
   enum class Stage : uint8_t { waiting, unproved, proved, over };
