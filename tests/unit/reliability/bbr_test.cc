@@ -187,7 +187,7 @@ TEST_CASE("bbr__startup__ends_when_twice_as_much_in_flight_brings_no_more") {
   path.queue_bytes = 10'000'000;  // one product
   path.pacer = reliability::Pacer{64 * datagram, 64 * datagram};
   while (path.control.phase() == Phase::startup && path.now < start + 5s) path.run(10ms);
-  CHECK(path.now < start + 1300ms);
+  CHECK(path.now < start + 1200ms);
   path.run(start + 2s - path.now);
   CHECK(path.lost == 0);
   CHECK(path.ledger.delivered_bytes() > 118'000'000);
