@@ -194,6 +194,17 @@ TEST_CASE("bbr__startup__ends_when_twice_as_much_in_flight_brings_no_more") {
   CHECK(path.control.bandwidth_bytes_per_s() > 95'000'000);
 }
 
+// Its queue is too short to be seen in round trips.
+TEST_CASE("bbr__startup__loses_little_on_a_short_path") {
+  Path path;
+  path.rate = 100'000'000;
+  path.round_trip = 4ms;
+  path.queue_bytes = 400'000;  // one product
+  path.run(200ms);
+  CHECK(path.control.phase() != Phase::startup);
+  CHECK(path.lost < 450);  // a round trip has 400
+}
+
 // Round trips that differ by themselves look as if a queue stood: startup is slower then, but goes on until the rate is found.
 TEST_CASE("bbr__startup__does_not_end_on_a_path_whose_round_trips_differ") {
   for (const Duration every : {5ms, 10ms}) {
