@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "app/config/uri.h"
 #include "app/main/aside.h"
@@ -28,8 +29,9 @@
 namespace ccixfer::program {
 namespace {
 
-// What is not there is said before anything is dialled. The Source finds out the rest.
+// When nothing of it is there, that is said before anything is dialled. The Source finds out the rest.
 Result<void> check_sources(host::PosixFileSystem& files, const std::vector<std::string>& sources) {
+  std::optional<Error> missing;
   for (const std::string& source : sources) {
     if (source == "-") {
       if (::read(STDIN_FILENO, nullptr, 0) == 0) continue;
@@ -38,12 +40,14 @@ Result<void> check_sources(host::PosixFileSystem& files, const std::vector<std::
     }
     ports::FileStat stat;
     const int status = files.stat_at(ports::FileSystem::no_directory, source, stat, false);
-    if (status < 0) {
-      return fail(ErrorKind::source_selection,
-                  fmt::format("cannot select the source: {}: {}: name a file or directory that can be read", printable(source),
-                              std::strerror(-status)));
+    if (status >= 0) return {};
+    if (!missing) {
+      missing = Error{ErrorKind::source_selection,
+                      fmt::format("cannot select the source: {}: {}: name a file or directory that can be read", printable(source),
+                                  std::strerror(-status))};
     }
   }
+  if (missing) return tl::unexpected(*missing);
   return {};
 }
 

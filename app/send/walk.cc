@@ -115,6 +115,8 @@ int64_t Walk::read_link_of(ports::FileSystem& files, const std::string& given, s
 
 Result<void> Walk::select(ports::FileSystem& files) {
   const bool named = sources_.size() == 1 && !options_.directory;
+  const Source* without = nullptr;  // the first that is not there
+  size_t there = 0;
   for (Source& source : sources_) {
     const std::string shown = printable(source.given);
     if (options_.served_root < 0 && source.given == stream_name) {
@@ -126,6 +128,7 @@ Result<void> Walk::select(ports::FileSystem& files) {
       source.stream = true;
       source.stat.mode = stream_mode;
       source.stat.size_bytes = size_unknown;
+      ++there;
       continue;
     }
     if (options_.served_root >= 0 && !session::is_safe_relative_path(source.given)) {
@@ -139,13 +142,22 @@ Result<void> Walk::select(ports::FileSystem& files) {
     // In a push no directory is served, and a loop of links is a source like another that cannot be looked at.
     const bool leads_out = options_.served_root >= 0 && (result == -EXDEV || result == -ELOOP);
     if (leads_out) return fail(ErrorKind::not_authorised, shown + ": not below the served directory");
-    if (result < 0) return fail(ErrorKind::source_selection, shown + ": " + words(result));
+    source.missing = std::min(result, 0);
+    if (source.missing < 0) {
+      if (without == nullptr) without = &source;
+      continue;
+    }
+    ++there;
     source.type = source.stat.type;
     if (source.type == FileType::other || (source.type == FileType::symlink && !options_.links)) {
       return fail(ErrorKind::source_selection, shown + ": neither a file nor a directory");
     }
     if (source.type == FileType::directory) continue;
     if (!named) source.name = std::string(base_name(source.given));
+  }
+  // As rsync: the others are sent, and this one has failed.
+  if (there == 0 && without != nullptr) {
+    return fail(ErrorKind::source_selection, printable(without->given) + ": " + words(without->missing));
   }
   return {};
 }
@@ -302,6 +314,13 @@ bool Walk::begin_rules(ports::FileSystem& files, const Source& source, WalkBatch
 
 void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
   Source& source = sources_[current_];
+  if (source.missing < 0) {
+    path_ = source.given;
+    tell(out, Kind::failed, words(source.missing));
+    root_listed_.is_whole = false;  // it may have had anything
+    ++current_;
+    return;
+  }
   path_ = source.name;
   if (!begin_rules(files, source, out)) {
     ++current_;

@@ -134,6 +134,7 @@ class Walk {
     bool stream = false;
     ports::FileStat stat;
     int root = -1;
+    int missing = 0;  // the error of one that is not there, beside others that are
   };
   // For a destination that deletes.
   struct Listed {

@@ -36,6 +36,21 @@ TEST_CASE("walk__name_that_rules_leave_out_of_an_earlier_source__is_sent_from_a_
   }
 }
 
+TEST_CASE("walk__one_of_several_sources_is_not_there__the_others_are_listed_and_it_has_failed") {
+  const TempDir dir;
+  for (const char* name : {"a/x", "b/y"}) dir.file(name, "");
+  const std::string gone = dir.path("gone"), lost = dir.path("lost/");
+  const std::vector<std::string> sources = {gone, dir.path("a/"), lost, dir.path("b")};
+  CHECK(lines_of(of(sources)) == Lines{"! " + gone + ": No such file or directory", ">", "x",
+                                       "! " + lost + ": No such file or directory", ">b", "b/y", "<b", "<"});
+  Walk nothing(of({gone, lost}));
+  WatchedFiles files;
+  const auto selected = nothing.select(files);
+  REQUIRE_FALSE(selected);
+  CHECK(selected.error().kind == ErrorKind::source_selection);
+  CHECK(selected.error().message == gone + ": No such file or directory");
+}
+
 TEST_CASE("walk__directory_that_rules_leave_out_of_an_earlier_source__is_the_later_ones") {
   const TempDir dir;
   for (const char* name : {"a/d/x", "a/e/x", "b/d/x", "b/d/y", "b/e"}) dir.file(name, "");
