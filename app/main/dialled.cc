@@ -127,7 +127,10 @@ void DialledTransfer::turn(Instant now) {
 // `now` is from before the question: the next turn knows how long it took.
 void DialledTransfer::look_for_answers() {
   const uint64_t answers = plan_.answers ? plan_.answers() : 0;
-  if (std::exchange(answers_seen_, answers) == answers) return;
+  if (std::exchange(answers_seen_, answers) != answers) stood_still();
+}
+
+void DialledTransfer::stood_still() {
   stood_still_ = true;
   if (attempt_) attempt_->dialler.begin_patience_anew();
 }

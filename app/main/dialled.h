@@ -66,6 +66,7 @@ class DialledTransfer {
   DialledTransfer& operator=(const DialledTransfer&) = delete;
 
   void turn(Instant now);
+  void stood_still();  // until the next turn: the time says nothing of the peer
   [[nodiscard]] Instant next_deadline() const;
   bool take_completion(const rvma::Completion& completion);
   void stop(const Error& why);                        // tells the peer; the transfer stays resumable
@@ -121,7 +122,7 @@ class DialledTransfer {
   Instant begin_at_{};
   Reached reached_most_;
   uint64_t answers_seen_ = 0;
-  bool stood_still_ = false;               // until this turn: a person was asked
+  bool stood_still_ = false;               // until this turn: a person was asked, or the process was stopped
   std::optional<trust::ProvedPeer> peer_;  // of the session before: a later one is with the same, which may have a new key
   uint32_t attempts_ = 0;
   size_t addresses_tried_ = 0;

@@ -37,16 +37,21 @@ constexpr Duration jobs_patience = std::chrono::milliseconds(500);  // a disk th
 unsigned work_threads() { return std::clamp(std::thread::hardware_concurrency(), work_threads_min, work_threads_max); }
 
 // A hang-up of the terminal that the process was started from sends SIGHUP, as an administrator does who wants it to read its
-// configuration again.
+// configuration again. A process that was started to ignore it (nohup) outlives its terminal.
 class ControllingTerminal {
  public:
-  [[nodiscard]] bool has_gone() const { return was_there_ && !is_there(); }
+  [[nodiscard]] bool has_gone() const { return was_there_ && !outlives_ && !is_there(); }
 
  private:
   [[nodiscard]] static bool is_there() {
     return host::Descriptor(::open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)) ? true : false;
   }
+  [[nodiscard]] static bool is_ignored() {
+    struct sigaction now {};
+    return ::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+  }
   const bool was_there_ = is_there();
+  const bool outlives_ = is_ignored();
 };
 
 Error interruption(const char* what_to_do) {
@@ -329,6 +334,7 @@ class TransferLoop::DialHandler final : public LoopHandler {
     }
     return !is_over || (second_ && !second_->is_over()) || waits_for_jobs(now);
   }
+  void stood_still() override { transfer_.stood_still(); }
   Instant next_deadline() const override {
     const Instant speak = transfer_.moving() ? impl_.process.reporter.progress_due() : never;
     const Instant stop = impl_.stopped || !impl_.stop ? never : impl_.stop->next_deadline();

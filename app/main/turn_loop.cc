@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <initializer_list>
 #include <utility>
 
 #include "core/base/check.h"
@@ -16,6 +17,8 @@
 
 namespace ccixfer::program {
 namespace {
+
+constexpr Duration late_by_itself = std::chrono::seconds(2);  // a busy host makes a turn late by less
 
 // Tokens of the watch list.
 constexpr uint64_t signals_token = 1;
@@ -30,6 +33,19 @@ void raise_open_files() {
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
+// nohup(1) and its like: the process is to outlive its terminal. A signal that is blocked would come in spite of that.
+bool is_ignored(int number) {
+  struct sigaction now {};
+  return sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+sigset_t set_of(std::initializer_list<int> numbers) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : numbers) sigaddset(&set, number);
+  return set;
+}
+
 }  // namespace
 
 void let_writes_fail() {
@@ -42,9 +58,9 @@ void let_writes_fail() {
 TurnLoop::TurnLoop() {
   raise_open_files();
   let_writes_fail();
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, number);
+  hangups_end_ = !is_ignored(SIGHUP);
+  sigset_t set = set_of({SIGINT, SIGTERM, SIGUSR1});
+  if (hangups_end_) sigaddset(&set, SIGHUP);
   CHECK(sigprocmask(SIG_BLOCK, &set, nullptr) == 0);
   signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   auto waker = host::Waker::create(host::Waits::inside);
@@ -55,17 +71,15 @@ TurnLoop::TurnLoop() {
 }
 
 void TurnLoop::take_hangups() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) sigaddset(&set, number);
+  hangups_end_ = false;
+  const sigset_t set = set_of({SIGINT, SIGTERM, SIGUSR1, SIGHUP});
   CHECK(sigprocmask(SIG_BLOCK, &set, nullptr) == 0);
   CHECK(signalfd(signals_.get(), &set, 0) == signals_.get());
 }
 
 void TurnLoop::release_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM}) sigaddset(&set, number);
+  sigset_t set = set_of({SIGINT, SIGTERM});
+  if (hangups_end_) sigaddset(&set, SIGHUP);
   // One that waits would end the process right here, before it has said how the command ended.
   const timespec at_once{};
   while (sigtimedwait(&set, nullptr, &at_once) > 0) {
@@ -76,7 +90,9 @@ void TurnLoop::release_signals() {
 bool TurnLoop::is_told_to_end() {
   sigset_t pending;
   sigemptyset(&pending);
-  return sigpending(&pending) == 0 && (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+  if (sigpending(&pending) != 0) return false;
+  return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+         (hangups_end_ && sigismember(&pending, SIGHUP) == 1);
 }
 
 TurnLoop::~TurnLoop() = default;
@@ -90,19 +106,26 @@ void TurnLoop::watch(int fd) {
 
 void TurnLoop::run(LoopHandler& handler) {
   interrupted_ = false;
+  Instant due = never;  // when the loop is to be here again at the latest
   for (;;) {
     const Instant at = now();
+    if (at > after(due, late_by_itself)) handler.stood_still();
+    due = at;
     const bool goes_on = handler.turn(at);
     service_manager_.turn(at);
     if (!goes_on) return;
-    if (wait(handler)) take_signals(handler);
+    if (wait(handler, due)) take_signals(handler);
   }
 }
 
 // Until there is something to do, unless the handler spins; true: there are signals.
-bool TurnLoop::wait(const LoopHandler& handler) {
+bool TurnLoop::wait(const LoopHandler& handler, Instant& due) {
   const bool signals = take_ready();  // of the rest, the turn has seen what became ready during it
-  if (!signals && !handler.spins()) waker_->wait(now(), std::min(handler.next_deadline(), service_manager_.next_deadline()));
+  if (!signals && !handler.spins()) {
+    const Instant deadline = std::min(handler.next_deadline(), service_manager_.next_deadline());
+    due = std::max(due, deadline);
+    waker_->wait(now(), deadline);
+  }
   if (watched_->looks_alone()) watched_->look(now());  // no network asks the kernel in the turns
   return take_ready() || signals;
 }
@@ -119,12 +142,13 @@ void TurnLoop::take_signals(LoopHandler& handler) {
   signalfd_siginfo info{};
   while (read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
-    const bool ends = number != SIGUSR1 && number != SIGHUP;
+    const bool ends = number != SIGUSR1 && (number != SIGHUP || hangups_end_);
     const bool is_passed_on = info.ssi_code == SI_QUEUE && info.ssi_int == passed_on_mark;
     Came& came = came_[number];
     const unsigned before = std::max(came.passed_on, came.directly);
     ++(is_passed_on ? came.passed_on : came.directly);
     if (std::max(came.passed_on, came.directly) == before) continue;  // the other half of one that was taken
+    if (number == SIGHUP && hangups_end_ && interrupted_) continue;   // the terminal's kernel and its shell each send one
     if (ends && interrupted_) {
       if (at_abrupt_end_) at_abrupt_end_();
       _exit(exit_code(ErrorKind::interrupted));

@@ -1,10 +1,11 @@
 // The one loop of a process: waits in its waker (core/host/waker.h), which the networks of its endpoints share, until one of them
 // has something to do, a descriptor is readable, a signal came or a deadline passed; reads the clock once, and turns its handler.
-// Signals SIGINT, SIGTERM and SIGUSR1 arrive as turns (signalfd); SIGPIPE is ignored. A second SIGINT or SIGTERM ends the process
-// at once with the exit code of an interruption. Of a job's transfer (job.h) one that its parent passes on and the same one that
-// came by itself, in whatever order, are one: whoever signals a group of processes or a whole service signals both. The service
-// manager, if there is one, gets a sign of life after a turn: a handler that does not come back from its turn gives none. One
-// object a process, made before any thread is (threads inherit the signal mask).
+// Signals SIGINT, SIGTERM, SIGHUP and SIGUSR1 arrive as turns (signalfd); SIGPIPE is ignored, and SIGHUP where the process was
+// started so. A second SIGINT or SIGTERM ends the process at once with the exit code of an interruption. Of a job's transfer
+// (job.h) one that its parent passes on and the same one that came by itself, in whatever order, are one: whoever signals a group
+// of processes or a whole service signals both. The service manager, if there is one, gets a sign of life after a turn: a handler
+// that does not come back from its turn gives none. One object a process, made before any thread is (threads inherit the signal
+// mask).
 #pragma once
 #include <functional>
 #include <map>
@@ -30,6 +31,9 @@ class LoopHandler {
   [[nodiscard]] virtual Instant next_deadline() const = 0;
   [[nodiscard]] virtual bool spins() const { return false; }   // do not wait: turn again at once
   virtual void on_signal(int signal_number, Instant now) = 0;  // before the turn of the same instant
+  // The next turn is later by seconds than it had to be: the process was stopped (Ctrl-Z), its machine was paused, or it stood in a
+  // call for so long. That time says nothing of anybody else.
+  virtual void stood_still() {}
 };
 
 class TurnLoop {
@@ -42,7 +46,7 @@ class TurnLoop {
   // For the networks whose endpoints a handler turns.
   [[nodiscard]] const std::shared_ptr<host::Waker>& waker() const { return waker_; }
   void watch(int fd);   // level-triggered, readable; until it is closed
-  void take_hangups();  // SIGHUP arrives as a turn too; without this it ends the process
+  void take_hangups();  // SIGHUP is no end, and comes also where the process was started to ignore it
   void run(LoopHandler& handler);
   void at_abrupt_end(std::function<void()> action);  // before a second signal ends the process; empty: nothing
   // Whom services tell that they are ready and so on; by itself there is nobody.
@@ -50,11 +54,12 @@ class TurnLoop {
   [[nodiscard]] host::ServiceManager& service_manager() { return service_manager_; }
   // At the end: whoever waits for our last output may be interrupted again. What came before ends nothing any more.
   void release_signals();
-  // Of commands that do not run the loop, and look at this in their own: SIGINT or SIGTERM came, and waits. From any thread.
+  // Of commands that do not run the loop, and look at this in their own: SIGINT, SIGTERM or an ending SIGHUP came, and
+  // waits. From any thread.
   [[nodiscard]] static bool is_told_to_end();
 
  private:
-  [[nodiscard]] bool wait(const LoopHandler& handler);
+  [[nodiscard]] bool wait(const LoopHandler& handler, Instant& due);
   [[nodiscard]] bool take_ready();
   void take_signals(LoopHandler& handler);
   // How often each signal came, as its parent passed it on and by itself.
@@ -64,6 +69,9 @@ class TurnLoop {
   std::map<int, Came> came_;
   std::function<void()> at_abrupt_end_;
   bool interrupted_ = false;
+  // As SIGTERM, unless it is taken for a word of the administrator's, or the process ignores it. Of the process: is_told_to_end()
+  // is asked where no loop is at hand.
+  static inline bool hangups_end_ = false;
   host::ServiceManager service_manager_;
   std::shared_ptr<host::Waker> waker_;
   std::optional<host::WatchList> watched_;

@@ -1,4 +1,5 @@
 """Kills, restarts and dead routers (issue: 'Done when' 2 and 3)."""
+import json
 import os
 import pathlib
 import shutil
@@ -106,6 +107,59 @@ def test_interrupted__20_then_resumes():
         check(again.wait() == 0, again.tail())
         check(again.done()["bytes_sent"] <= SIZE - durable, f"sent again what was durable: {again.done()}")
         check(sha256(source) == sha256(root / "big"), "big differs")
+
+
+def test_one_of_several_sources_is_missing__the_others_are_sent_as_by_rsync_and_nothing_is_deleted():
+    with Lab("missrc") as lab:
+        for name in ("a/x", "b/y", "root/in/old"):
+            path = lab.directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(name)
+        receiver = lab.start_ready(None, "recv", "recv", "--root", lab.directory / "root", "--listen", "127.0.0.1:0", "--insecure")
+        for more in ((), ("--delete",)):
+            failed = lab.directory / "failed"
+            sender = lab.start(None, "send", "send", "-a", "--insecure", "--failed-list", failed, *more, f"{lab.directory}/a/", f"{lab.directory}/gone/",
+                               lab.directory / "b", native(receiver.uris) + "/in/")
+            check(sender.wait() == 23, sender.tail())
+            check(f"{lab.directory}/gone/: No such file or directory" in sender.tail(), sender.tail())
+            there = sorted(str(path.relative_to(lab.directory / "root/in")) for path in (lab.directory / "root/in").rglob("*"))
+            check(there == ["b", "b/y", "old", "x"], f"{more}: {there}")
+        sender = lab.start(None, "send", "send", "-a", "--insecure", f"{lab.directory}/gone/", f"{lab.directory}/lost", native(receiver.uris) + "/in/")
+        check(sender.wait() == 3, sender.tail())
+
+
+def test_stopped_for_longer_than_its_timeout__it_goes_on():
+    with Lab("stopped") as lab:
+        source = big_file(lab.directory / "big", SIZE // 4)
+        root = lab.directory / "root"
+        root.mkdir()
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        sender = lab.start(None, "send", "send", "--bwlimit", "100MB/s", "--timeout", "3", "--insecure", source, native(receiver.uris) + "/big")
+        sender.wait_event("progress", lambda event: event["bytes"] > 0)
+        sender.kill(signal.SIGSTOP)
+        time.sleep(5)   # more than its timeout: that is what is tried
+        sender.kill(signal.SIGCONT)
+        check(sender.wait() == 0, sender.tail())
+        check(sha256(source) == sha256(root / "big"), "big differs")
+
+
+def test_hangup__a_transfer_ends_as_by_any_signal_and_says_so():
+    with Lab("hup") as lab:
+        tree, root, told = lab.directory / "tree", lab.directory / "root", lab.directory / "told"
+        for each in (tree, root):
+            each.mkdir()
+        big_file(tree / "big", SIZE)
+        receiver = lab.start_ready(None, "recv", "recv", "--root", root, "--listen", "127.0.0.1:0", "--insecure")
+        push = ("send", "--insecure", tree, native(receiver.uris) + "/pushed")
+        server = lab.start_ready(None, "serve", "send", "--serve", tree, "--listen", "127.0.0.1:0", "--insecure")
+        pull = ("recv", "--insecure", native(server.uris) + "/big", lab.directory / "pulled")
+        for command, *words in (push, pull):
+            told.unlink(missing_ok=True)
+            runs = lab.start(None, command, command, "--bwlimit", "100MB/s", "--on-complete", f"cat > {told}", *words)
+            runs.wait_event("progress", lambda event: event["bytes"] > 0)
+            runs.kill(signal.SIGHUP)
+            check(runs.wait() == 20, f"{command}: {runs.tail()}")
+            check(json.loads(told.read_text())["exit"] == 20, f"{command}: {told.read_text()}")
 
 
 def test_receivers_address_is_taken_away__it_says_so_and_serves_again_when_it_is_back():

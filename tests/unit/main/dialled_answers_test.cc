@@ -37,5 +37,16 @@ TEST_CASE("dialled__a_person_was_asked__the_time_until_the_answer_is_not_the_pee
   CHECK_FALSE(rig.transfer->ended());
 }
 
+TEST_CASE("dialled__the_process_was_stopped__that_time_is_not_the_peers") {
+  DialledRig rig;
+  REQUIRE(rig.run_until_moving());
+  rig.run_to(rig.began + 15s);
+  rig.now += 1h;
+  rig.transfer->stood_still();
+  rig.turn();
+  CHECK(rig.transfer->stalled(rig.now) < 1s);
+  CHECK_FALSE(rig.transfer->ended());
+}
+
 }  // namespace
 }  // namespace ccixfer::program::test

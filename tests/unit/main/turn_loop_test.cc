@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 #include <numeric>
+#include <thread>
 
 #include "app/main/uri_file.h"
 #include "tests/unit/host/notify_socket.h"
@@ -24,13 +25,16 @@ struct Counting final : LoopHandler {
     if (at_turn) at_turn();
     return ++seen < turns;
   }
-  [[nodiscard]] Instant next_deadline() const override { return waits ? never : Instant{}; }
+  [[nodiscard]] Instant next_deadline() const override { return waits ? never : deadline; }
   [[nodiscard]] bool spins() const override { return spinning; }
   void on_signal(int number, Instant) override {
     signals.push_back(number);
     if (at_signal) at_signal();
   }
+  void stood_still() override { stops.push_back(seen); }
   int turns = 1, seen = 0;
+  std::vector<int> stops;
+  Instant deadline{};
   bool waits = false, spinning = false;
   std::vector<int> signals;
   std::function<void()> at_turn, at_signal;
@@ -122,26 +126,64 @@ TEST_CASE("turn_loop__each_run__has_a_first_signal_of_its_own") {
   CHECK(code == 0);
 }
 
-TEST_CASE("turn_loop__hangups__end_the_process_unless_they_are_taken") {
-  const auto hang_up = [](bool taken) {
+TEST_CASE("turn_loop__a_hangup__is_a_turn_and_no_second_signal") {
+  enum class Kind { ends, taken, ignored };
+  const auto hang_up = [](Kind kind, std::vector<int> expected, bool told) {
     return ended([&] {
+      if (kind == Kind::ignored) std::signal(SIGHUP, SIG_IGN);
       TurnLoop loop;
-      if (taken) loop.take_hangups();
+      if (kind == Kind::taken) loop.take_hangups();
+      raise(SIGHUP);
+      if (TurnLoop::is_told_to_end() != told) return 2;
       Counting user;
-      user.turns = 3;
+      user.turns = 4;
       user.at_turn = [&] {
-        if (user.seen < 2) raise(SIGHUP);
+        if (user.seen < 3) raise(SIGHUP);  // the kernel, the shell
       };
       loop.run(user);
-      return user.signals == std::vector<int>{SIGHUP, SIGHUP} ? 0 : 1;
+      return user.signals == expected ? 0 : 1;
     });
   };
-  CHECK(hang_up(false) == -SIGHUP);
-  CHECK(hang_up(true) == 0);
+  CHECK(hang_up(Kind::ends, {SIGHUP}, true) == 0);
+  CHECK(hang_up(Kind::taken, {SIGHUP, SIGHUP, SIGHUP}, false) == 0);
+  CHECK(hang_up(Kind::ignored, {}, false) == 0);
+}
+
+// A person is impatient behind a terminal that has gone too.
+TEST_CASE("turn_loop__a_hangup__is_the_first_of_two_signals") {
+  CHECK(ended([] {
+          TurnLoop loop;
+          Counting user;
+          user.turns = 1000;
+          user.waits = true;
+          user.at_turn = [&] {
+            if (user.seen == 0) raise(SIGHUP);
+            if (user.seen == 1) raise(SIGTERM);
+          };
+          loop.run(user);
+          return 1;
+        }) == 20);
+}
+
+// As by Ctrl-Z: nothing else is late by seconds. A wait that was to be so long is not late.
+TEST_CASE("turn_loop__a_process_that_was_stopped__is_told_of_it") {
+  const int code = ended([] {
+    TurnLoop loop;
+    Counting user;
+    user.turns = 4;
+    user.at_turn = [&] {
+      if (user.seen == 0) user.deadline = after(loop.now(), std::chrono::milliseconds(2500));
+      if (user.seen == 1) user.deadline = Instant{};
+      if (user.seen == 2) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    };
+    loop.run(user);
+    return user.stops == std::vector<int>{3} ? 0 : 1;
+  });
+  CHECK(code == 0);
 }
 
 TEST_CASE("turn_loop__signals_that_were_released__end_the_process_as_in_any_other") {
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     CHECK(ended([&] {
             TurnLoop loop;
             loop.release_signals();
