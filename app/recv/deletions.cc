@@ -77,18 +77,24 @@ void Deletions::leave_scope() {
   if (reads_rules_) scope_.leave();
 }
 
-// What holds in the directory, from the session's path down to it.
-std::optional<Error> Deletions::place_scope(std::string_view path) {
-  if (auto begun = scope_.begin(base_); !begun) return begun.error();
-  if (!reads_rules_) return std::nullopt;
+// What holds in the directory, from the session's path down to it. 0; or -errno: then nothing may be deleted in it, because what
+// the rules above it say is not known.
+int Deletions::place_scope(std::string_view path, DeleteStep& out) {
+  const auto ends = [&out](Error problem, int error) {
+    out.fatal = std::move(problem);
+    return error;
+  };
+  if (auto begun = scope_.begin(base_); !begun) return ends(begun.error(), -EINVAL);
+  if (!reads_rules_) return 0;
   size_t end = base_.size();
   for (;;) {
-    const std::string_view so_far = path.substr(0, end);
+    const std::string so_far(path.substr(0, end));
     const int fd = files_.open(root_.fd, so_far.empty() ? "." : so_far, {.directory = true}, 0);
-    if (fd < 0) return fatal_error(ESTALE, std::string(so_far));
+    if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return ends(fatal_error(ESTALE, so_far), -ESTALE);
+    if (fd < 0) return fd;
     const HeldFile held(files_, fd);
-    if (auto problem = enter_scope(so_far, fd)) return problem;
-    if (end >= path.size()) return std::nullopt;
+    if (auto problem = enter_scope(so_far, fd)) return ends(std::move(*problem), -EINVAL);
+    if (end >= path.size()) return 0;
     end = std::min(path.size(), path.find('/', end == 0 ? 0 : end + 1));
   }
 }
@@ -168,9 +174,10 @@ bool Deletions::next_listed(JobDirectories& directories, DeleteStep& out) {
       failed(path, looked, out);
       continue;
     }
-    if (auto problem = place_scope(path)) {
-      out.fatal = std::move(problem);
-      return false;
+    if (const int placed = place_scope(path, out); placed < 0) {
+      if (out.fatal) return false;
+      failed(path, placed, out);
+      continue;
     }
     stack_.push_back(std::move(frame));
     return true;
@@ -322,7 +329,8 @@ int Deletions::make_room(const std::string& path) {
   ports::FileStat of_parent;
   if (const int looked = files_.fstat(around->fd(), of_parent); looked < 0) return looked;
   if (of_parent.device != frame.stat.device) return -EBUSY;  // another file system is mounted there
-  if (parent.size() >= base_.size() ? place_scope(parent).has_value() : !scope_.begin(base_).has_value()) return -ENOTEMPTY;
+  DeleteStep of_rules;                                       // what goes wrong with them keeps the room alone
+  if (parent.size() >= base_.size() ? place_scope(parent, of_rules) < 0 : !scope_.begin(base_).has_value()) return -ENOTEMPTY;
   if (enter_scope(path, fd)) return -ENOTEMPTY;
   stack_.push_back(std::move(frame));
   room_is_left_ = true;

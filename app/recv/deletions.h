@@ -79,7 +79,7 @@ class Deletions {
   [[nodiscard]] bool is_present(const std::string& path);
   [[nodiscard]] std::string_view relative(std::string_view path) const;
   [[nodiscard]] bool is_protected(const Frame& frame, const std::string& path, bool is_directory) const;
-  [[nodiscard]] std::optional<Error> place_scope(std::string_view path);
+  [[nodiscard]] int place_scope(std::string_view path, DeleteStep& out);
   [[nodiscard]] std::optional<Error> enter_scope(std::string_view path, int fd);
   void leave_scope();
   [[nodiscard]] bool next_listed(JobDirectories& directories, DeleteStep& out);

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "app/filter/rules.h"
+#include "tests/unit/recv/not_root.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv::test {
@@ -72,6 +73,15 @@ DeleteWish sparing(const char* pattern) {
   DeleteWish wish;
   filter::RulesBuilder rules([](const std::string&) { return Result<std::string>(""); }, false, false);
   REQUIRE(rules.add_pattern(pattern, false).has_value());
+  wish.rules = rules.take();
+  return wish;
+}
+
+// -F: the files .rules of the directories.
+DeleteWish asking_directories() {
+  DeleteWish wish;
+  filter::RulesBuilder rules([](const std::string&) { return Result<std::string>(""); }, false, false);
+  REQUIRE(rules.add_filter(": /.rules").has_value());
   wish.rules = rules.take();
   return wish;
 }
@@ -230,6 +240,22 @@ TEST_CASE("deletions__case_is_ignored__the_spelling_that_was_there_before_stays"
   test.listed(file("b\xc3\xa4", 3));
   test.left("", true);
   CHECK(test.run() == Names{"old"});
+}
+
+// What the rules of the directory above say of it is not known.
+TEST_CASE("deletions__rules_that_may_not_be_read__what_they_hold_for_stays_and_all_else_goes") {
+  const NotRoot account;
+  Deleting test(asking_directories());
+  for (const char* path : {"shut/in/old", "z/old"}) test.has(path);
+  for (const char* path : {"", "shut", "shut/in", "z"}) test.listed(directory(path));
+  for (const char* path : {"shut/in", "z", ""}) test.left(path, true);
+  test.left("shut", false);
+  const std::string shut = test.place.temporary.path("shut");
+  REQUIRE(::chmod(shut.c_str(), 0311) == 0);
+  CHECK(test.run() == Names{"z/old"});
+  CHECK(test.failed == 1);
+  REQUIRE(::chmod(shut.c_str(), 0755) == 0);
+  CHECK(test.is_there("shut/in/old"));
 }
 
 }  // namespace ccixfer::recv::test
