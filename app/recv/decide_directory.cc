@@ -96,6 +96,7 @@ void EntryDecider::Job::decide_leave(uint64_t index, Decision& decision) {
   leave.made = left->made;
   leave.unlocked = left->unlocked;
   leave.mode_before = left->mode_before;
+  leave.is_last = session_.deletions_ != nullptr && keeps_us_out(session_.policy_, leave);
   decision.leave = std::move(leave);
 }
 

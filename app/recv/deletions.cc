@@ -8,6 +8,7 @@
 
 #include "app/filter/rules_file.h"
 #include "app/recv/caseless_names.h"
+#include "app/recv/locked.h"
 #include "app/recv/names.h"
 #include "app/recv/same_file.h"
 #include "app/recv/task.h"
@@ -111,6 +112,15 @@ void Deletions::failed(const std::string& path, int error, DeleteStep& out) {
     out.warnings.push_back(fmt::format("{}: cannot delete it: {}", printable(path), describe_errno(-error)));
 }
 
+// Of a directory. A dry run unlocks none, and the run that is meant would have.
+void Deletions::not_seen(const std::string& path, int error, DeleteStep& out) const {
+  const bool would_be_seen = dry() && error == -EACCES && leads_into_locked(files_, root_.fd, path, policy_.uid);
+  if (!would_be_seen) return failed(path, error, out);
+  if (out.warnings.size() < warnings_a_step)
+    out.warnings.push_back(
+        fmt::format("{}: a dry run cannot tell what goes there: its mode keeps the receiver out", printable(path)));
+}
+
 // Fills names with more of what the directory has.
 bool Deletions::read_names(Frame& frame, DeleteStep& out) {
   frame.names.clear();
@@ -158,13 +168,13 @@ bool Deletions::next_listed(JobDirectories& directories, DeleteStep& out) {
     }
     if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) continue;  // a dry run would have made it, or its entry failed
     if (error < 0) {
-      failed(path, error, out);
+      not_seen(path, error, out);
       continue;
     }
     // Another descriptor: the position in it is ours.
     const int fd = files_.open(directory->fd(), ".", {.directory = true}, 0);
     if (fd < 0) {
-      failed(path, fd, out);
+      not_seen(path, fd, out);
       continue;
     }
     frame.path = path;
@@ -174,9 +184,13 @@ bool Deletions::next_listed(JobDirectories& directories, DeleteStep& out) {
       failed(path, looked, out);
       continue;
     }
+    if (dry() && is_locked(frame.stat, policy_.uid)) {
+      not_seen(path, -EACCES, out);
+      continue;
+    }
     if (const int placed = place_scope(path, out); placed < 0) {
       if (out.fatal) return false;
-      failed(path, placed, out);
+      not_seen(path, placed, out);
       continue;
     }
     stack_.push_back(std::move(frame));
@@ -201,7 +215,16 @@ void Deletions::look_at(const std::string& name, DeleteStep& out) {
     if (found < 0) failed(path, found, out);
     return;
   }
-  if (!is_directory) return remove(frame, path, false, out);
+  if (!is_directory) {
+    remove(frame, path, false, out);
+    return;
+  }
+  const bool was_locked = is_locked(stat, policy_.uid);
+  if (was_locked && dry()) {
+    frame.keeps = true;
+    return not_seen(path, -EACCES, out);
+  }
+  const bool was_unlocked = was_locked && files_.set_mode_at(directory, name, stat.mode | owner_writes) >= 0;
   const int fd = files_.open(directory, name, {.directory = true}, 0);
   if (fd < 0) {
     frame.keeps = true;
@@ -211,6 +234,7 @@ void Deletions::look_at(const std::string& name, DeleteStep& out) {
   inner.path = path;
   inner.directory = std::make_shared<HeldFile>(files_, fd);
   inner.stat = stat;
+  inner.was_unlocked = was_unlocked;
   if (auto problem = enter_scope(path, fd)) out.fatal = std::move(problem);
   stack_.push_back(std::move(inner));
   // All of their names are read, so those far above can be opened again by their paths.
@@ -230,7 +254,7 @@ int Deletions::descriptor_of(Frame& frame) {
 
 // All in the innermost directory was looked at.
 void Deletions::finish(DeleteStep& out) {
-  const Frame frame = std::move(stack_.back());
+  Frame frame = std::move(stack_.back());
   stack_.pop_back();
   leave_scope();
   if (frame.listed) {
@@ -245,18 +269,16 @@ void Deletions::finish(DeleteStep& out) {
     return;
   }
   Frame& in = stack_.back();
-  if (frame.keeps) {
-    in.keeps = true;
-    return;
-  }
-  remove(in, frame.path, true, out);
+  in.keeps = in.keeps || frame.keeps;
+  if ((!frame.keeps && remove(in, frame.path, true, out)) || !frame.was_unlocked) return;
+  if (const int fd = descriptor_of(frame); fd >= 0) files_.set_mode(fd, frame.stat.mode);
 }
 
-void Deletions::remove(Frame& in, const std::string& path, bool is_directory, DeleteStep& out) {
+bool Deletions::remove(Frame& in, const std::string& path, bool is_directory, DeleteStep& out) {
   if (deleted_ >= max_) {
     ++out.skipped;
     in.keeps = true;
-    return;
+    return false;
   }
   int error = 0;
   const int fd = descriptor_of(in);
@@ -270,17 +292,18 @@ void Deletions::remove(Frame& in, const std::string& path, bool is_directory, De
     if (error >= 0) error = files_.unlink_at(fd, split_path(path).name, is_directory);
     if (is_directory && error >= 0) known_.forget(path);
   }
-  if (error == -ENOENT && fd >= 0) return;
+  if (error == -ENOENT && fd >= 0) return true;
   if (error < 0) {
     in.keeps = true;
     // A directory may have been filled meanwhile. Of a file these say that its backup failed.
     const bool was_filled = is_directory && (error == -ENOTEMPTY || error == -EEXIST);
     if (!was_filled) failed(path, error, out);
-    return;
+    return false;
   }
   if (dry() && !is_directory && backups_ != nullptr && backups_->keeps_beside(path)) in.keeps = true;
   ++deleted_;
   out.deleted.push_back({std::string(relative(path)), is_directory});
+  return true;
 }
 
 void Deletions::run(DeleteStep& out, uint32_t& steps, bool may_stop) {

@@ -70,8 +70,9 @@ class Deletions {
     bool keeps = false;                       // something in it
     bool from_start = true, has_more = true;  // of reading it
     bool was_changed = false;
-    ports::FileStat stat;  // before anything was done to it
-    std::string names;     // that are to be looked at, each with a NUL behind it
+    bool was_unlocked = false;  // not listed, and its mode kept us out
+    ports::FileStat stat;       // before anything was done to it
+    std::string names;          // that are to be looked at, each with a NUL behind it
     size_t at = 0;
   };
   [[nodiscard]] bool dry() const { return policy_.has(session::option_dry_run); }
@@ -91,7 +92,9 @@ class Deletions {
   [[nodiscard]] int descriptor_of(Frame& frame);
   void look_at(const std::string& name, DeleteStep& out);
   void finish(DeleteStep& out);
-  void remove(Frame& in, const std::string& path, bool is_directory, DeleteStep& out);
+  // False: it stays.
+  bool remove(Frame& in, const std::string& path, bool is_directory, DeleteStep& out);
+  void not_seen(const std::string& path, int error, DeleteStep& out) const;
   static void failed(const std::string& path, int error, DeleteStep& out);
 
   OpenedRoot& root_;

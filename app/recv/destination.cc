@@ -314,7 +314,7 @@ void Destination::Impl::finish() {
   // The source is not told: it keeps its session until the next one takes its place.
   if (const uint64_t changed = results_.to_try_again(); changed > 0)
     return session_.end_with(session::changed_files(changed), false);
-  if (!delete_the_rest()) return;
+  if (!delete_the_rest() || !leaves_.finish() || !receipts_.empty()) return;
   end_.begin_last_sync();
   auto failure = std::make_shared<std::optional<Error>>();
   jobs_.submit([this, failure] { *failure = root_.sync_all(); },

@@ -6,8 +6,22 @@
 namespace ccixfer::recv {
 
 void LeaveQueue::add(Leave leave) {
+  if (leave.is_last && last_.size() < last_max) return last_.push_back(std::move(leave));
+  if (leave.is_last) let_the_last_begin();  // those below it come first
   waiting_.push_back(std::move(leave));
   is_changed_ = true;
+}
+
+void LeaveQueue::let_the_last_begin() {
+  for (Leave& leave : last_) waiting_.push_back(std::move(leave));
+  last_.clear();
+  is_changed_ = true;
+}
+
+bool LeaveQueue::finish() {
+  if (!last_.empty()) let_the_last_begin();
+  turn();
+  return empty();
 }
 
 void LeaveQueue::turn() {

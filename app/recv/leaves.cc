@@ -2,16 +2,18 @@
 
 #include <cerrno>
 
+#include "app/recv/locked.h"
+
 namespace ccixfer::recv {
 namespace {
 
 constexpr uint32_t owner_all = 0700, owner_search = 0100;
 
-// The mode that it gets keeps us out. Root needs no permission.
-bool is_shut(const Policy& policy, const Leave& leave) {
+// The mode that it gets lacks one of these rights. Root needs none.
+bool lacks(const Policy& policy, const Leave& leave, uint32_t rights) {
   const bool gets_mode = policy.has(session::option_permissions) || leave.made;
   const uint32_t mode = gets_mode ? leave.attributes.mode : leave.unlocked ? leave.mode_before : owner_all;
-  return policy.uid != 0 && (mode & owner_search) == 0;
+  return policy.uid != 0 && (mode & rights) != rights;
 }
 
 int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Policy& policy, uint64_t root_device,
@@ -49,6 +51,8 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
 
 }  // namespace
 
+bool keeps_us_out(const Policy& policy, const Leave& leave) { return lacks(policy, leave, owner_looks); }
+
 std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known, const Policy& policy, const Owner& owner,
                                        const std::vector<Leave>& leaves, Backups* backups) {
   std::vector<LeaveOutcome> outcomes;
@@ -57,7 +61,7 @@ std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known
   JobDirectories directories(known);
   for (const Leave& leave : leaves) {
     owner.step();
-    int error = is_shut(policy, leave) ? directories.shut(leave.path) : 0;
+    int error = lacks(policy, leave, owner_search) ? directories.shut(leave.path) : 0;
     if (error >= 0) error = apply_leave(root.files, directories, of_directories, root.device, leave, backups);
     if (const int elsewhere = directories.left(leave.path); elsewhere < 0) error = elsewhere;
     outcomes.push_back({error < 0 ? -error : 0, error == attributes_refused, leave.path});

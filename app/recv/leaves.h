@@ -19,7 +19,10 @@ struct Leave {
   bool made = false;      // by this session: it has its first mode yet
   bool unlocked = false;  // was there, and was given u+rwx for the time
   uint32_t mode_before = 0;
+  bool is_last = false;  // due when nothing else is left to be done in it
 };
+// The mode that the directory gets keeps us from listing it, or from what is in it.
+[[nodiscard]] bool keeps_us_out(const Policy& policy, const Leave& leave);
 struct LeaveOutcome {
   int error_number = 0;             // the first that went wrong
   bool attributes_refused = false;  // as of apply_attributes

@@ -258,4 +258,41 @@ TEST_CASE("deletions__rules_that_may_not_be_read__what_they_hold_for_stays_and_a
   CHECK(test.is_there("shut/in/old"));
 }
 
+// What is left of it has the mode that it had.
+TEST_CASE("deletions__a_directory_that_goes_is_locked__what_is_in_it_goes_but_for_what_the_rules_spare") {
+  const NotRoot account;
+  const mode_t mode = GENERATE(0600u, 0300u, 0u);
+  const bool has_spared = GENERATE(true, false);
+  Deleting test(sparing("*.log"));
+  test.has("gone/old");
+  if (has_spared) test.has("gone/a.log");
+  test.listed(directory(""));
+  test.left("", true);
+  REQUIRE(::chmod(test.place.temporary.path("gone").c_str(), mode) == 0);
+  CHECK(test.run() == (has_spared ? Names{"gone/old"} : Names{"gone/", "gone/old"}));
+  CHECK(test.failed == 0);
+  if (!has_spared) return;
+  CHECK((test.place.stat_of("gone").st_mode & 07777u) == mode);
+  REQUIRE(::chmod(test.place.temporary.path("gone").c_str(), 0700) == 0);
+  CHECK(test.is_there("gone/a.log"));
+}
+
+TEST_CASE("deletions__a_dry_run_meets_locked_directories__it_says_so_and_nothing_failed") {
+  const NotRoot account;
+  const mode_t mode = GENERATE(0600u, 0300u, 0u);
+  Deleting test({}, archive_options | session::option_dry_run);
+  for (const char* path : {"d/in/old", "gone/old", "old"}) test.has(path);
+  for (const char* path : {"d", "gone"}) REQUIRE(::chmod(test.place.temporary.path(path).c_str(), mode) == 0);
+  for (const char* path : {"", "d", "d/in"}) test.listed(directory(path));
+  for (const char* path : {"d/in", "d", ""}) test.left(path, true);
+  const bool is_reached = mode == 0300;  // what is in it, by its name
+  CHECK(test.run() == (is_reached ? Names{"d/in/old", "old"} : Names{"old"}));
+  CHECK(test.failed == 0);
+  CHECK(test.warnings.size() == (is_reached ? 2 : 3));
+  for (const char* path : {"d", "gone"}) {
+    CHECK((test.place.stat_of(path).st_mode & 07777u) == mode);
+    REQUIRE(::chmod(test.place.temporary.path(path).c_str(), 0700) == 0);
+  }
+}
+
 }  // namespace ccixfer::recv::test

@@ -23,11 +23,12 @@ struct Rig {
                      ++looks;
                      return first <= file_in_work && file_in_work < end;
                    }};
-  void add(const std::string& path, uint64_t first_index, uint64_t leave_index) {
+  void add(const std::string& path, uint64_t first_index, uint64_t leave_index, bool is_last = false) {
     Leave leave;
     leave.path = path;
     leave.first_index = first_index;
     leave.leave_index = leave_index;
+    leave.is_last = is_last;
     queue.add(std::move(leave));
   }
   void turn() {
@@ -78,6 +79,36 @@ TEST_CASE("leave_queue__directory_that_is_left_while_a_job_runs__is_looked_at_af
   rig.rig.pool.reap();
   rig.turn();
   CHECK(rig.applied == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("leave_queue__directories_that_something_is_left_to_do_in__are_due_at_the_end") {
+  Rig rig;
+  rig.file_in_work = 100;
+  rig.add("a/b", 2, 3, true);
+  rig.add("a/c", 4, 6);
+  rig.add("a", 1, 7, true);
+  rig.turn();
+  CHECK(rig.applied == std::vector<std::string>{"a/c"});
+  CHECK(rig.queue.empty());
+  CHECK_FALSE(rig.queue.finish());
+  rig.rig.pool.reap();
+  CHECK(rig.queue.finish());
+  CHECK(rig.applied == std::vector<std::string>{"a/c", "a/b", "a"});
+  CHECK(rig.outcomes == 3);
+}
+
+TEST_CASE("leave_queue__more_directories_for_the_end_than_may_wait__all_are_due_in_their_order") {
+  Rig rig;
+  rig.file_in_work = 10 * LeaveQueue::last_max;
+  for (uint64_t i = 0; i < LeaveQueue::last_max; ++i) rig.add("a/" + std::to_string(i), i, i + 1, true);
+  rig.turn();
+  CHECK(rig.applied.empty());
+  rig.add("a", 0, LeaveQueue::last_max, true);
+  rig.turn();
+  REQUIRE(rig.applied.size() == LeaveQueue::last_max + 1);
+  CHECK(rig.applied.front() == "a/0");
+  CHECK(rig.applied.back() == "a");
+  CHECK(rig.queue.finish());
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
+#include "app/filter/rules.h"
 #include "tests/unit/recv/destination_rig.h"
 #include "tests/unit/recv/not_root.h"
 
@@ -20,6 +22,16 @@ uint32_t mode_of(const Rig& rig, const std::string& path) {
   return stat.st_mode & 07777u;
 }
 
+session::Entry left(const std::string& path) {
+  session::Entry entry = directory_entry(path, session::EntryType::leave);
+  entry.is_whole = true;
+  return entry;
+}
+
+void set_mode(const Rig& rig, const std::string& path, uint32_t mode) {
+  REQUIRE(::chmod(rig.temporary.path(path).c_str(), mode) == 0);
+}
+
 // d/ with a file, and maybe a directory with a file in it.
 void deliver(Rig& rig, uint32_t mode, bool has_inner, const std::string& content) {
   std::vector<session::Entry> entries{directory_entry(""), directory_entry("d"), file_entry("d/f", content.size())};
@@ -27,10 +39,10 @@ void deliver(Rig& rig, uint32_t mode, bool has_inner, const std::string& content
   if (has_inner) {
     entries.push_back(directory_entry("d/inner"));
     entries.push_back(file_entry("d/inner/f", content.size()));
-    entries.push_back(directory_entry("d/inner", session::EntryType::leave));
+    entries.push_back(left("d/inner"));
   }
-  entries.push_back(directory_entry("d", session::EntryType::leave));
-  entries.push_back(directory_entry("", session::EntryType::leave));
+  entries.push_back(left("d"));
+  entries.push_back(left(""));
   rig.announce(entries);
   std::vector<uint64_t> files{2};
   if (has_inner) files.push_back(4);
@@ -60,6 +72,36 @@ TEST_CASE("directories__locked_by_their_modes__each_run_of_an_ordinary_account_w
   REQUIRE(::chmod(rig.temporary.path("d").c_str(), 0700) == 0);
   CHECK(rig.temporary.read("d/f") == "second");
   if (has_inner) CHECK(rig.temporary.read("d/inner/f") == "second");
+}
+
+TEST_CASE("directories__locked_by_their_modes__what_the_source_does_not_have_goes_from_them") {
+  const NotRoot account;
+  const uint32_t mode = GENERATE(0311u, 0300u, 0600u, 0u);
+  const bool has_inner = GENERATE(true, false);
+  const bool has_rules = GENERATE(true, false);  // of each directory
+  INFO("mode " << mode << (has_inner ? ", with a directory in it" : "") << (has_rules ? ", with rules" : ""));
+  DestinationOptions options = archive_options;
+  options.deletes.emplace();
+  filter::RulesBuilder rules([](const std::string&) { return Result<std::string>(""); }, false, false);
+  if (has_rules) REQUIRE(rules.add_filter(": /.rules").has_value());
+  options.deletes->rules = rules.take();
+  Rig rig(options, 1, "", GENERATE(size_t{1024}, size_t{0}));
+  deliver(rig, mode, has_inner, "one");
+  CHECK(rig.session->destination->tally().delete_failed == 0);
+  set_mode(rig, "d", 0700);
+  rig.temporary.write("d/old", "old");
+  if (has_inner) rig.temporary.write("d/inner/old", "old");
+  std::filesystem::create_directory(rig.temporary.path("d/lost"));
+  rig.temporary.write("d/lost/old", "old");
+  set_mode(rig, "d/lost", mode);
+  set_mode(rig, "d", mode);
+  rig.again();
+  deliver(rig, mode, has_inner, "second");
+  CHECK(rig.session->destination->tally().delete_failed == 0);
+  CHECK(rig.session->destination->tally().deleted == (has_inner ? 4 : 3));
+  set_mode(rig, "d", 0700);
+  for (const char* path : {"d/old", "d/inner/old", "d/lost"}) CHECK_FALSE(rig.temporary.has(path));
+  CHECK(rig.temporary.read("d/f") == "second");
 }
 
 }  // namespace ccixfer::recv

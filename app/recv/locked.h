@@ -1,0 +1,18 @@
+// Directories whose own modes keep their owner out. A receiver that is not root and owns one unlocks it for as long as it has
+// something to do in it; a dry run leaves it as it is, and cannot tell what is in it.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "core/ports/file_system.h"
+
+namespace ccixfer::recv {
+
+inline constexpr uint32_t owner_looks = 0500;  // what the owner needs to list a directory and to reach what is in it
+
+// `uid` owns the directory, and its mode keeps him from listing it or from what is in it. Root needs no permission.
+[[nodiscard]] bool is_locked(const ports::FileStat& stat, uint32_t uid);
+// The directory at the path below `root`, or one above it, is locked.
+[[nodiscard]] bool leads_into_locked(ports::FileSystem& files, int root, std::string_view path, uint32_t uid);
+
+}  // namespace ccixfer::recv
