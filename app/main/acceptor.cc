@@ -181,6 +181,8 @@ bool Acceptor::waits_for_its_part(const Session& session, Instant now) {
 Result<Teams::Place> Acceptor::seat_of(const Session& session, Instant now) {
   bool part_is_here = false;
   for (const auto& other : sessions_) {
+    const bool is_of_it = other.get() != &session && other->team() != nullptr && *other->team() == *session.team();
+    if (is_of_it && other->was_open()) teams_.is_here(*session.team(), now);  // also one that is lost, and has not ended yet
     if (other.get() == &session || !other->is_of_team(*session.team()) || other->role() == nullptr) continue;
     if (other->wish().part != session.wish().part) continue;
     const bool is_same = other->wish().member == session.wish().member;
@@ -248,6 +250,7 @@ void Acceptor::turn(Instant now) {
     const bool knocked = !session.was_open() && !session.counts() && result.kind == ErrorKind::ok;
     if (options_.audit && !knocked) options_.audit(session.audit_record(now));
     if (session.counts()) note_end(session, now);
+    if (session.team() != nullptr && session.was_open()) teams_.is_here(*session.team(), now);
     at = sessions_.erase(at);
   }
   settle_end(now);

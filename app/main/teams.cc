@@ -62,7 +62,7 @@ Result<Teams::Place> Teams::admit(const session::TransferId& key, const session:
                   fmt::format("part {}/{} is here already: give each process a part of its own", wish.part, wish.parts));
     }
     team.seen[wish.part] = wish.member;
-    team.came_at = now;
+    team.here_at = now;
     return Place{Seat::helps, {}, record_of(key, team.run)};
   }
   const bool fits = team.parts != 0 && !misfit(team, wish);
@@ -73,12 +73,12 @@ Result<Teams::Place> Teams::admit(const session::TransferId& key, const session:
   }
   const auto before = team.seen.find(wish.part);
   const bool had_part = before != team.seen.end() && before->second == wish.member;
-  const bool is_over = !had_part && now >= after(team.came_at, late_max);  // and not by a summary
+  const bool is_over = !had_part && now >= after(team.here_at, late_max);  // and not by a summary
   if (team.how || !fits || is_over) {
     ++team.run;
     team.seen.clear();
   }
-  team.came_at = now;
+  team.here_at = now;
   team.how.reset();
   team.agreement = wish.agreement;
   team.parts = wish.parts;
@@ -86,6 +86,11 @@ Result<Teams::Place> Teams::admit(const session::TransferId& key, const session:
   team.first_part = wish.part;
   team.seen[wish.part] = team.leader = wish.member;
   return Place{Seat::leads, {}, record_of(key, team.run)};
+}
+
+void Teams::is_here(const session::TransferId& key, Instant now) {
+  const auto team = std::find_if(teams_.begin(), teams_.end(), [&key](const Team& one) { return one.key == key; });
+  if (team != teams_.end()) team->here_at = now;
 }
 
 void Teams::ended(const session::TransferId& key, const session::TeamEnded& how, Instant now) {

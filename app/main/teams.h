@@ -5,8 +5,8 @@
 // it was late. So does one that helped and lost its connection before it heard the end. One that had a part begins the transfer
 // anew: it is the next run, as is whoever comes when the last one ended longer ago than late_max. A run that ended without a
 // summary goes on with its own processes, whenever they come again, and with a new one in the place of one that was killed. If
-// nobody leads and nobody has come for late_max, a process that had no part in it begins the next run. Bounds: teams_remembered_max
-// teams, and those that are led, which are never forgotten; team_parts_max parts each. Pure.
+// nobody leads and none of its processes has come, or was here, for late_max, a process that had no part in it begins the next run.
+// Bounds: teams_remembered_max teams, and those that are led, which are never forgotten; team_parts_max parts each. Pure.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -39,6 +39,8 @@ class Teams {
   // the same part. Errors: usage, in words for the peer.
   [[nodiscard]] Result<Place> admit(const session::TransferId& key, const session::TeamWish& wish, const IsLed& is_led,
                                     bool part_is_here, Instant now);
+  // A process of the team is here, or was until now.
+  void is_here(const session::TransferId& key, Instant now);
   // Its transfer has come to its summary; told once for each run.
   void ended(const session::TransferId& key, const session::TeamEnded& how, Instant now);
   // The run of the team has ended, and not all of its parts have come.
@@ -57,7 +59,7 @@ class Teams {
     uint64_t leader = 0;                // the process that led it last
     std::optional<session::TeamEnded> how;
     Instant ended_at{};
-    Instant came_at{};  // the last process
+    Instant here_at{};  // any process of it, the last time that we know of
   };
   Team& find(const session::TransferId& key, const IsLed& is_led);
   [[nodiscard]] static std::optional<std::string> misfit(const Team& team, const session::TeamWish& wish);

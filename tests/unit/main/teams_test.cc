@@ -166,6 +166,24 @@ TEST_CASE("a run that ended without a summary goes on with its own processes, an
   CHECK((next->record == first->record) == row.goes_on);
 }
 
+TEST_CASE("a run whose processes were here until now goes on with a new one, however long ago they came") {
+  const bool is_in_time = GENERATE(true, false);
+  Teams teams;
+  const auto first = teams.admit(key_of(1), part(1), not_led, false, now);
+  REQUIRE(first);
+  REQUIRE(teams.admit(key_of(1), part(2), led, false, now));
+  const Instant lost = now + 6 * late_max;
+  teams.is_here(key_of(1), lost);
+  teams.is_here(key_of(2), lost);  // another team
+  session::TeamWish started_anew = part(1);
+  started_anew.member = 11;
+  const auto next =
+      teams.admit(key_of(1), started_anew, not_led, false, is_in_time ? lost + late_max - Duration(1) : lost + late_max);
+  REQUIRE(next);
+  CHECK(next->seat == Seat::leads);
+  CHECK((next->record == first->record) == is_in_time);
+}
+
 TEST_CASE("it is known whether all parts have come to a run that has ended") {
   Teams teams;
   REQUIRE(teams.admit(key_of(1), part(1), not_led, false, now));
