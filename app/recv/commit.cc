@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t copy_bytes = 1u << 20;
 constexpr size_t parents_held_max = 128;
-constexpr uint32_t owner_may_write = 0200;
 
 class Committer {
  public:
@@ -109,7 +108,7 @@ int Committer::give_in_place(CommitItem& item, int file) {
   Attributes wanted = item.task->attributes;
   if (!policy.has(session::option_permissions)) {
     policy.options |= session::option_permissions;
-    wanted.mode = stat.mode & (item.task->mode_before | ~owner_may_write);  // it may have been made writable for this
+    wanted.mode = stat.mode;
     wanted.uid = stat.uid;
     wanted.gid = stat.gid;
   }

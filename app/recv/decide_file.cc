@@ -165,7 +165,6 @@ void EntryDecider::Job::begin_task(const Entry& entry, uint64_t index, const por
   if (in_place != nullptr) {
     task->device = in_place->device;
     task->inode = in_place->inode;
-    task->mode_before = in_place->mode;
   }
   task->sparse = session_.policy_.has(session::option_sparse);
   task->first_name = leads_;

@@ -174,7 +174,13 @@ int open_to_write_over(ports::FileSystem& files, int parent, const std::string& 
   const HeldFile file(files, fd);
   ports::FileStat stat;
   if (check_same_file(files, fd, device, inode) < 0 || files.fstat(fd, stat) < 0) return opened;
-  return files.set_mode(fd, stat.mode | owner_may_write) < 0 ? opened : files.open(parent, name, for_writing, 0);
+  if (files.set_mode(fd, stat.mode | owner_may_write) < 0) return opened;
+  const int writable = files.open(parent, name, for_writing, 0);
+  // What is open stays so. Whatever ends us from here on, the file has the mode that it had.
+  const int restored = files.set_mode(fd, stat.mode);
+  if (writable < 0 || restored >= 0) return writable;
+  files.close(writable);
+  return restored;
 }
 
 int StagedFile::open_descriptor() {

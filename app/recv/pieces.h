@@ -121,7 +121,7 @@ class StagedFile {
 };
 
 // The file with that device and inode, to be written over where it stands. One of ours whose mode lets nobody write is made
-// writable; at the end it gets a mode anyway. A descriptor or -errno.
+// writable until it is open. A descriptor or -errno.
 [[nodiscard]] int open_to_write_over(ports::FileSystem& files, int parent, const std::string& name, uint64_t device,
                                      uint64_t inode);
 

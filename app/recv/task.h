@@ -26,7 +26,6 @@ struct FileTask {
   uint16_t items = 0;              // session::Items
   bool in_place = false;           // it is written into the file that stands there (--inplace), not into staging ...
   uint64_t device = 0, inode = 0;  // ... which is this one
-  uint32_t mode_before = 0;        // ... and had this mode
   std::string linked_to = {};      // with item_named: the name that -i shows
   // Of a file that has several names: which one (linked_names.h), and where its first name stands below the root.
   std::string first_name = {}, path_of_first = {};

@@ -80,6 +80,27 @@ TEST_CASE("in_place__a_read_only_file_that_is_another_one_by_now__is_left_as_it_
   CHECK(mode_of(place) == 0444u);
 }
 
+TEST_CASE("in_place__a_run_that_ended_in_the_middle__leaves_a_read_only_file_read_only") {
+  const NotRoot account;
+  Place place(session::option_inplace | session::option_times);
+  place.temporary.write("f", "old");
+  REQUIRE(::chmod(place.temporary.path("f").c_str(), 0444) == 0);
+  const Entry entry = file("f", 7, 0644);
+  {
+    const Decision decision = place.decide_one(entry);
+    REQUIRE(decision.task);
+    StagedFile written(*place.root->opened(), *decision.task, false, place.directories.get());
+    HeldFileRef held;
+    REQUIRE(written.open(held) == 0);
+    REQUIRE(written.write(*held, as_bytes("ano"), 0) == 0);
+    CHECK(mode_of(place) == 0444u);
+    place.root->opened()->claims.release(decision.task->key, place.owner);
+  }
+  CHECK(deliver(place, place.decide_one(entry), "another", GENERATE(true, false)).outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("f") == "another");
+  CHECK(mode_of(place) == 0444u);
+}
+
 // A run without --inplace was interrupted: what it has staged is of no use to one that writes into the file.
 TEST_CASE("in_place__what_a_run_had_staged_before__goes_with_its_rows") {
   Place place(archive_options | session::option_inplace);
