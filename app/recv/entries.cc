@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "app/recv/entry_job.h"
+#include "app/recv/locked.h"
 #include "app/session/receiver_words.h"
 #include "core/base/units.h"
 
@@ -117,13 +118,22 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   if (root_.ignores_case && entry.type != EntryType::leave && !session_.caseless_names_.take(decision.path, is_directory))
     return failed(decision, -session::errno_of_same_name);
   place(entry, index, decision);
+  if (is_in_locked(decision)) decide_in_missing_directory(entry, decision);
   // A directory is made and left all the same, so that what is in it arrives.
   if (entry.unknown_mandatory != 0) failed(decision, -session::errno_of_unknown_field);
   return decision;
 }
 
-// A dry run: the directory would be made.
+// A dry run: the run that is meant would unlock the directory, and find what cannot be seen now.
+bool EntryDecider::Job::is_in_locked(const Decision& decision) {
+  return dry() && decision.verdict == Verdict::failed && decision.error_number == EACCES &&
+         leads_into_locked(files_, root_.fd, split_path(decision.path).parent, session_.policy_.uid);
+}
+
+// A dry run: the directory would be made, or unlocked.
 void EntryDecider::Job::decide_in_missing_directory(const Entry& entry, Decision& decision) {
+  decision.verdict = Verdict::done;
+  decision.error_number = 0;
   const bool is_file = entry.type == EntryType::file;
   if (would_become_link(entry, decision)) return;
   const auto older = find_older(entry, decision.path);

@@ -1,12 +1,14 @@
 // Directories whose modes do not let their owner in, at a receiver that is not root: it writes into them all the same.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 
 #include "app/filter/rules.h"
 #include "tests/unit/recv/destination_rig.h"
 #include "tests/unit/recv/not_root.h"
+#include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
 
@@ -14,9 +16,10 @@ using namespace test;
 
 namespace {
 
-const DestinationOptions archive_options{.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0};
+const DestinationOptions of_archive{.options = archive, .path = "", .rate_bytes_per_s = 0, .buffers_max = 0};
 
-uint32_t mode_of(const Rig& rig, const std::string& path) {
+template <typename Tree>
+uint32_t mode_of(const Tree& rig, const std::string& path) {
   struct stat stat {};
   REQUIRE(::lstat(rig.temporary.path(path).c_str(), &stat) == 0);
   return stat.st_mode & 07777u;
@@ -65,7 +68,7 @@ TEST_CASE("directories__locked_by_their_modes__each_run_of_an_ordinary_account_w
   const uint32_t mode = GENERATE(0311u, 0300u, 0600u, 0555u, 0u);
   const bool has_inner = GENERATE(true, false);
   INFO("mode " << mode << (has_inner ? ", with a directory in it" : ""));
-  Rig rig(archive_options, 1, "", GENERATE(size_t{1024}, size_t{0}));
+  Rig rig(of_archive, 1, "", GENERATE(size_t{1024}, size_t{0}));
   deliver(rig, mode, has_inner, "one");
   rig.again();
   deliver(rig, mode, has_inner, "second");
@@ -80,7 +83,7 @@ TEST_CASE("directories__locked_by_their_modes__what_the_source_does_not_have_goe
   const bool has_inner = GENERATE(true, false);
   const bool has_rules = GENERATE(true, false);  // of each directory
   INFO("mode " << mode << (has_inner ? ", with a directory in it" : "") << (has_rules ? ", with rules" : ""));
-  DestinationOptions options = archive_options;
+  DestinationOptions options = of_archive;
   options.deletes.emplace();
   filter::RulesBuilder rules([](const std::string&) { return Result<std::string>(""); }, false, false);
   if (has_rules) REQUIRE(rules.add_filter(": /.rules").has_value());
@@ -102,6 +105,35 @@ TEST_CASE("directories__locked_by_their_modes__what_the_source_does_not_have_goe
   set_mode(rig, "d", 0700);
   for (const char* path : {"d/old", "d/inner/old", "d/lost"}) CHECK_FALSE(rig.temporary.has(path));
   CHECK(rig.temporary.read("d/f") == "second");
+}
+
+TEST_CASE("directories__locked_by_their_modes__a_dry_run_tells_of_no_failure_that_the_run_has_not") {
+  const NotRoot account;
+  const uint32_t mode = GENERATE(0311u, 0300u, 0600u, 0u);
+  const bool is_ours = GENERATE(true, false);
+  Place place(archive | session::option_dry_run);
+  if (!is_ours) place.policy.uid = NotRoot::account + 1;
+  EntryDecider decider(*place.root->opened(), *place.directories, place.policy, "", place.owner, place.linked);
+  place.temporary.write("d/f", "one");
+  std::filesystem::create_directory(place.temporary.path("d/inner"));
+  REQUIRE(::chmod(place.temporary.path("d").c_str(), mode) == 0);
+  session::Entry first = file_entry("d/f", 3), further = file_entry("z", 3);
+  first.is_linked = further.is_linked = true;
+  further.linked_to = "d/f";
+  const DecidedEntries decided = decider.decide({directory_entry(""), directory_entry("d"), first, directory_entry("d/inner"),
+                                                 file_entry("d/inner/f", 3), left("d/inner"), left("d"), further, left("")},
+                                                0);
+  REQUIRE(decided.decisions.size() == 9);
+  const auto failures = std::count_if(decided.decisions.begin(), decided.decisions.end(),
+                                      [](const Decision& one) { return one.verdict == session::Verdict::failed; });
+  CHECK((failures == 0) == is_ours);
+  CHECK(mode_of(place, "d") == mode);
+  if (is_ours) {
+    CHECK(decided.decisions[2].verdict == session::Verdict::send);
+    CHECK(decided.decisions[4].verdict == session::Verdict::send);
+    CHECK(decided.decisions[7].verdict == session::Verdict::make);
+  }
+  REQUIRE(::chmod(place.temporary.path("d").c_str(), 0700) == 0);
 }
 
 }  // namespace ccixfer::recv
