@@ -96,7 +96,9 @@ void EntryDecider::Job::decide_leave(uint64_t index, Decision& decision) {
   leave.made = left->made;
   leave.unlocked = left->unlocked;
   leave.mode_before = left->mode_before;
-  leave.is_last = session_.deletions_ != nullptr && keeps_us_out(session_.policy_, leave);
+  // --delete comes at the end, and so may further names of what is in it.
+  const bool is_needed = session_.deletions_ != nullptr || session_.policy_.has(session::option_hard_links);
+  leave.is_last = is_needed && keeps_us_out(session_.policy_, leave);
   decision.leave = std::move(leave);
 }
 

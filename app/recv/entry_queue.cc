@@ -74,6 +74,7 @@ void EntryQueue::judged(const Segment& segment, JudgedSegment result) {
     is_fault_of_peer ? session_.refuse(std::move(result.decisions.error())) : session_.fail(std::move(result.decisions.error()));
     return;
   }
+  if (!result.warning.empty()) session_.warn(result.warning);
   ++next_sequence_;
   const uint64_t first_index = next_index_;
   next_index_ += result.decisions->size();

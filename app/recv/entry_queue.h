@@ -28,6 +28,7 @@ inline constexpr uint64_t entries_held_bytes_max = session::entries_unanswered_b
 struct JudgedSegment {
   bool is_damaged = false;
   Result<std::vector<Decision>> decisions{std::vector<Decision>{}};  // one for each entry
+  std::string warning{};                                             // "": none
 };
 
 class EntriesHandler {

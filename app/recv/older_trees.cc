@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+
 #include "app/recv/names.h"
 #include "app/recv/task.h"
 #include "core/base/log.h"
@@ -32,7 +34,14 @@ bool OlderTrees::enter(Tree& tree, std::string_view directory) {
   const int fd = directory.empty() ? -1 : root_.files.open(tree.top->fd(), directory, {.directory = true}, 0);
   tree.directory = directory.empty() ? tree.top : fd >= 0 ? std::make_shared<HeldFile>(root_.files, fd) : nullptr;
   tree.is_there = tree.directory != nullptr;
+  if (!tree.is_there) not_seen(directory, fd);
   return tree.is_there;
+}
+
+void OlderTrees::not_seen(std::string_view directory, int error) {
+  if (error != -EACCES || std::exchange(was_told_, true)) return;
+  warning_ = fmt::format("{} of an older tree does not let the receiver in: what is in such directories is sent and not linked",
+                         printable(directory));
 }
 
 std::optional<OlderTrees::Match> OlderTrees::find(std::string_view path, const Judge& judge) {
@@ -44,6 +53,7 @@ std::optional<OlderTrees::Match> OlderTrees::find(std::string_view path, const J
     Candidate candidate{tree.directory, std::string(split.name), tree.top, std::string(path), {}};
     const int found = path.empty() ? root_.files.fstat(tree.top->fd(), candidate.stat)
                                    : root_.files.stat_at(tree.directory->fd(), split.name, candidate.stat, false);
+    if (found < 0) not_seen(split.parent, found);
     if (found < 0) continue;
     const std::optional<Likeness> likeness = judge(candidate);
     if (!likeness || (best && best->likeness >= *likeness)) continue;

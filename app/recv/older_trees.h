@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/recv/aside.h"
@@ -38,6 +39,8 @@ class OlderTrees {
   };
   // The first of the trees that has the most alike at `path` below it. nullopt of the judge: it is nothing of the kind.
   [[nodiscard]] std::optional<Match> find(std::string_view path, const Judge& judge);
+  // That a directory of them may not be looked into, so that nothing of it is linked: told once. "": nothing to tell.
+  [[nodiscard]] std::string take_warning() { return std::exchange(warning_, {}); }
   [[nodiscard]] bool empty() const { return places_.empty(); }
 
  private:
@@ -49,10 +52,13 @@ class OlderTrees {
   };
   void open();
   [[nodiscard]] bool enter(Tree& tree, std::string_view directory);
+  void not_seen(std::string_view directory, int error);
 
   OpenedRoot& root_;
   const std::vector<SidePlace> places_;
   bool is_open_ = false;
+  bool was_told_ = false;
+  std::string warning_;
   std::vector<Tree> trees_;  // those that are there
 };
 

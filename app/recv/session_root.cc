@@ -100,6 +100,7 @@ JudgedSegment SessionRoot::judge(MutableBytes segment, const session::SegmentHea
     if (tweaks_) session::apply(*tweaks_, entry);
   }
   DecidedEntries decided = decider_->decide(*entries, first_index);
+  if (older_) judged.warning = older_->take_warning();
   if (decided.fatal) {
     judged.decisions = tl::unexpected<Error>(std::move(*decided.fatal));
   } else {

@@ -86,6 +86,25 @@ TEST_CASE("aside__below_base__of_a_tree_and_of_one_file") {
   CHECK(below_base("f", "", false) == "f");
 }
 
+TEST_CASE("older_trees__a_directory_of_one_lets_nobody_in__its_files_are_sent_and_that_is_told_once") {
+  const NotRoot account;
+  const mode_t mode = GENERATE(0600u, 0300u, 0u);
+  AsidePlace place;
+  place.put("old/d/f", "same");
+  place.put("old/f", "same");
+  REQUIRE(::chmod(place.temporary.path("old/d").c_str(), mode) == 0);
+  place.link_to({"old"});
+  CHECK(place.decide_one(file("f", 4)).verdict == Verdict::unchanged);
+  CHECK(place.older->take_warning().empty());
+  REQUIRE(place.decide_one(directory("d", 0700)).verdict == Verdict::done);
+  CHECK(place.decide_one(file("d/f", 4)).verdict == Verdict::send);
+  // One of mode 0300 lets the receiver reach what is in it; but it is opened to be read.
+  CHECK(place.older->take_warning().find("d of an older tree") == 0);
+  CHECK(place.decide_one(file("d/g", 4)).verdict == Verdict::send);
+  CHECK(place.older->take_warning().empty());
+  REQUIRE(::chmod(place.temporary.path("old/d").c_str(), 0700) == 0);
+}
+
 TEST_CASE("older_trees__an_unchanged_file__is_linked_and_counts_as_unchanged") {
   AsidePlace place;
   place.put("old/f", "same");

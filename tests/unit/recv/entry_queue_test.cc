@@ -44,6 +44,17 @@ struct Rig final : EntriesHandler {
   }
 };
 
+TEST_CASE("entry_queue__warning_of_the_judge__is_told") {
+  Rig rig;
+  rig.answers[10].decisions->resize(1);
+  rig.answers[10].warning = "an older tree";
+  rig.receive(0, 10);
+  rig.receive(1, 20);
+  rig.turn();
+  rig.turn();
+  CHECK(rig.session.warnings == std::vector<std::string>{"an older tree"});
+}
+
 TEST_CASE("entry_queue__segments_out_of_order_and_twice__are_judged_once_each_in_order") {
   Rig rig;
   rig.receive(1, 20);

@@ -107,6 +107,41 @@ TEST_CASE("directories__locked_by_their_modes__what_the_source_does_not_have_goe
   CHECK(rig.temporary.read("d/f") == "second");
 }
 
+TEST_CASE("directories__locked_by_their_modes__a_later_name_of_a_file_in_one_is_linked_in_each_run") {
+  const NotRoot account;
+  const uint32_t mode = GENERATE(0311u, 0300u, 0600u, 0u);
+  DestinationOptions options = of_archive;
+  options.options |= session::option_hard_links;
+  Rig rig(options, 1, "", GENERATE(size_t{1024}, size_t{0}));
+  std::vector<session::Entry> entries{directory_entry(""), directory_entry("d"), file_entry("d/f", 3),
+                                      left("d"),           file_entry("z", 3),   left("")};
+  entries[1].mode = mode;
+  entries[2].is_linked = entries[4].is_linked = true;
+  entries[4].linked_to = "d/f";
+  for (const std::string content : {"one", "two"}) {
+    if (content == "two") {
+      rig.again();
+      ++entries[2].mtime.seconds;
+      ++entries[4].mtime.seconds;
+    }
+    // What comes before the directory is left, and what comes when it has long been.
+    rig.announce({entries.begin(), entries.begin() + 4});
+    REQUIRE(rig.source().verdicts[2] == session::Verdict::send);
+    rig.source().put_pack({{2, content}});
+    REQUIRE(rig.run_until_result(2));
+    rig.announce({entries.begin() + 4, entries.end()});
+    CHECK(rig.source().verdicts[4] == session::Verdict::link);
+    REQUIRE(rig.run_until_result(4));
+    rig.finish(entries.size());
+    CHECK(mode_of(rig, "d") == mode);
+    CHECK(rig.temporary.read("z") == content);
+    struct stat stat {};
+    REQUIRE(::lstat(rig.temporary.path("z").c_str(), &stat) == 0);
+    CHECK(stat.st_nlink == 2);
+  }
+  set_mode(rig, "d", 0700);
+}
+
 TEST_CASE("directories__locked_by_their_modes__a_dry_run_tells_of_no_failure_that_the_run_has_not") {
   const NotRoot account;
   const uint32_t mode = GENERATE(0311u, 0300u, 0600u, 0u);
