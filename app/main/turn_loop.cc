@@ -82,8 +82,7 @@ void TurnLoop::release_signals() {
   if (hangups_end_) sigaddset(&set, SIGHUP);
   // One that waits would end the process right here, before it has said how the command ended.
   const timespec at_once{};
-  while (sigtimedwait(&set, nullptr, &at_once) > 0) {
-  }
+  while (sigtimedwait(&set, nullptr, &at_once) > 0) interrupted_ = true;
   CHECK(sigprocmask(SIG_UNBLOCK, &set, nullptr) == 0);
 }
 

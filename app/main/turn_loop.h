@@ -7,6 +7,7 @@
 // that does not come back from its turn gives none. One object a process, made before any thread is (threads inherit the signal
 // mask).
 #pragma once
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -52,6 +53,7 @@ class TurnLoop {
   // Whom services tell that they are ready and so on; by itself there is nobody.
   void take_service_manager(host::ServiceManager manager) { service_manager_ = std::move(manager); }
   [[nodiscard]] host::ServiceManager& service_manager() { return service_manager_; }
+  [[nodiscard]] bool is_interrupted() const { return interrupted_; }  // SIGINT or SIGTERM was taken. From any thread
   // At the end: whoever waits for our last output may be interrupted again. What came before ends nothing any more.
   void release_signals();
   // Of commands that do not run the loop, and look at this in their own: SIGINT, SIGTERM or an ending SIGHUP came, and
@@ -68,7 +70,7 @@ class TurnLoop {
   };
   std::map<int, Came> came_;
   std::function<void()> at_abrupt_end_;
-  bool interrupted_ = false;
+  std::atomic<bool> interrupted_ = false;
   // As SIGTERM, unless it is taken for a word of the administrator's, or the process ignores it. Of the process: is_told_to_end()
   // is asked where no loop is at hand.
   static inline bool hangups_end_ = false;

@@ -8,8 +8,9 @@
 #include <cerrno>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
-#include "app/report/event_output.h"
+#include "app/report/line_output.h"
 #include "app/report/log_file.h"
 #include "app/report/statistics.h"
 #include "core/base/log.h"
@@ -20,18 +21,9 @@ namespace {
 
 constexpr Duration progress_every = std::chrono::milliseconds(200);  // the contract is at least four a second
 
-constexpr Duration flush_every = std::chrono::milliseconds(20);  // while somebody reads our events slowly
+constexpr size_t beside_line_max = 100;  // what tells of lines that are left out
 
-// 0, or the errno of what failed.
-int write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t wrote = ::write(fd, text.data(), text.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return wrote < 0 ? errno : EIO;
-    text.remove_prefix(static_cast<size_t>(wrote));
-  }
-  return 0;
-}
+constexpr Duration flush_every = std::chrono::milliseconds(20);  // while somebody reads our lines slowly
 
 unsigned terminal_width(int fd) {
   winsize size{};
@@ -56,40 +48,82 @@ const char* priority_of(LogLevel level) {
 }  // namespace
 
 struct Reporter::Impl {
-  ReporterOptions options;
-  Instant start{}, now{}, next_progress{};
+  Impl(const ReporterOptions& given, Instant at)
+      : options(given),
+        start(at),
+        now(at),
+        next_progress(at),
+        terminal(isatty(given.text_fd) == 1),
+        events(given.json_fd, given.told_to_end),
+        answers(STDOUT_FILENO, given.told_to_end),
+        text(given.text_fd, given.told_to_end) {
+    progress_text = !options.quiet && (options.progress || (terminal && !options.json));
+  }
+
+  const ReporterOptions options;
+  const Instant start;
+  Instant now, next_progress;
   bool listens = false;
   std::optional<Instant> first_session;  // of one that listens: until then it moved nothing, and only waited
-  bool terminal = false, line_shown = false;
-  EventOutput events{1};
-  int output_error = 0;  // errno: of lines for people on standard output
+  const bool terminal;
+  bool line_shown = false;
+  LineOutput events, answers;
+  LineOutput text;        // under text_mutex
+  uint64_t left_out = 0;  // lines of a listener
   bool progress_text = false;
   RateMeter meter;
   FileTally files;
   Others others;
   std::unique_ptr<LogFile> log;
-  std::mutex text_mutex;  // log lines come from pool threads too
+  mutable std::mutex text_mutex;  // log lines come from pool threads too
 
   void put_event(const std::string& line) {
     if (options.json) events.line(line);
   }
   void put_text(std::string_view line, LogLevel level = LogLevel::info) {
     const std::lock_guard lock(text_mutex);
-    std::string text = options.journal ? priority_of(level) : "";
-    if (line_shown) text += "\r\x1b[K";
+    // Of one that listens, the sessions of all peers would wait.
+    if (listens && text.is_full(line.size() + beside_line_max)) {
+      ++left_out;
+      return;
+    }
+    if (const uint64_t lost = std::exchange(left_out, 0); lost > 0)
+      put_line(fmt::format("ccixfer: {} lines are left out here: nobody read standard error", lost), LogLevel::warning);
+    put_line(line, level);
+  }
+  void put_line(std::string_view line, LogLevel level) {
+    std::string whole = options.journal ? priority_of(level) : "";
+    if (line_shown) whole += "\r\x1b[K";
     line_shown = false;
-    text += line;
-    text += '\n';
-    static_cast<void>(write_all(options.text_fd, text));
+    whole += line;
+    text.line(whole);
   }
   void show_progress(const std::string& line) {
     const std::lock_guard lock(text_mutex);
+    if (text.waiting()) return;  // when its turn came it would be long untrue
     if (terminal) {
-      static_cast<void>(write_all(options.text_fd, "\r\x1b[K" + line));
+      text.put("\r\x1b[K" + line);
       line_shown = true;
     } else {
-      static_cast<void>(write_all(options.text_fd, line + "\n"));
+      text.line(line);
     }
+  }
+  void flush() {
+    events.flush();
+    answers.flush();
+    const std::lock_guard lock(text_mutex);
+    text.flush();
+  }
+  void flush_all() {
+    flush();  // of each what can be had: no output waits for the reader of another
+    events.flush_all();
+    answers.flush_all();
+    const std::lock_guard lock(text_mutex);
+    text.flush_all();
+  }
+  [[nodiscard]] bool waiting() const {
+    const std::lock_guard lock(text_mutex);
+    return events.waiting() || answers.waiting() || text.waiting();
   }
   // A peer's words, and names of files, are no lines of their own there and move no cursor of whoever looks at it.
   void to_log(LogLevel level, std::string_view line) {
@@ -98,16 +132,11 @@ struct Reporter::Impl {
   }
 };
 
-Reporter::Reporter() : impl_(std::make_unique<Impl>()) {}
+Reporter::Reporter(const ReporterOptions& options, Instant start) : impl_(std::make_unique<Impl>(options, start)) {}
 
 Result<std::unique_ptr<Reporter>> Reporter::create(const ReporterOptions& options, Instant start) {
-  std::unique_ptr<Reporter> reporter(new Reporter);
+  std::unique_ptr<Reporter> reporter(new Reporter(options, start));
   Impl& impl = *reporter->impl_;
-  impl.options = options;
-  impl.events = EventOutput(options.json_fd);
-  impl.start = impl.now = impl.next_progress = start;
-  impl.terminal = isatty(options.text_fd) == 1;
-  impl.progress_text = !options.quiet && (options.progress || (impl.terminal && !options.json));
   if (!options.log_file.empty()) {
     auto log = LogFile::open(options.log_file);
     if (!log) return tl::unexpected(log.error());
@@ -127,13 +156,16 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const ReporterOptions& option
   return reporter;
 }
 
-Reporter::~Reporter() { set_log_sink({}, LogLevel::error); }
+Reporter::~Reporter() {
+  set_log_sink({}, LogLevel::error);
+  impl_->flush_all();
+}
 
 void Reporter::set_now(Instant now) {
   impl_->now = now;
-  impl_->events.flush();
+  impl_->flush();
 }
-Instant Reporter::next_deadline() const { return impl_->events.waiting() ? after(impl_->now, flush_every) : never; }
+Instant Reporter::next_deadline() const { return impl_->waiting() ? after(impl_->now, flush_every) : never; }
 double Reporter::seconds() const { return std::chrono::duration<double>(impl_->now - impl_->start).count(); }
 
 void Reporter::ready(const std::vector<std::string>& uris) {
@@ -242,14 +274,13 @@ void Reporter::info(std::string_view line) {
 }
 
 void Reporter::output(std::string_view line) {
-  if (impl_->options.json || impl_->output_error != 0) return;
-  impl_->output_error = write_all(1, printable(line) + "\n");
+  if (!impl_->options.json) impl_->answers.line(printable(line));
 }
 
 // A reader that has gone (EPIPE) wants no more, as `head` does. Nor does one that was never there (EBADF) want events of a
 // transfer.
 std::optional<Error> Reporter::output_problem() const {
-  const int error = impl_->options.json ? impl_->events.error() : impl_->output_error;
+  const int error = impl_->options.json ? impl_->events.error() : impl_->answers.error();
   if (error == 0 || error == EPIPE) return std::nullopt;
   if (error == EBADF && impl_->options.json && impl_->options.may_be_unheard) return std::nullopt;
   return Error{ErrorKind::file_io,
@@ -287,7 +318,7 @@ void Reporter::done(Done done, const Counters& counters, bool summary) {
   }
   if (impl.options.stats && (!summary || impl.options.verbose > 0)) stats(counters);
   impl.put_event(done_event(seconds(), done));
-  impl.events.flush_all();
+  impl.flush_all();
 }
 
 std::string error_line(const Error& error) {

@@ -1,9 +1,11 @@
 // Everything that the program says: NDJSON on one descriptor, lines for people on another, the log. One object a process, given by
 // reference to whoever has something to say. The only place that knows whether there is a terminal.
 // Lines for people never hold raw bytes of a peer or of a file name: all text goes through printable().
-// Errors: a closed or full output is not an error of the transfer; the rest of that output is dropped. Not thread-safe but
-// log_sink's target.
+// Errors: a closed or full output is not an error of the transfer; the rest of that output is dropped. What a slow reader does not
+// take waits (line_output.h), and one that listens leaves lines for people out rather than wait. Not thread-safe but log_sink's
+// target.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +32,8 @@ struct ReporterOptions {
   bool journal = false;         // text_fd is systemd's journal: each line says how grave it is, as sd-daemon(3) has it
   std::string log_file;         // "": none
   bool may_be_unheard = false;  // events are not what the command is for: a closed standard output is no error for them
+  // A signal that ends the process came: what is said waits for no reader then. Empty: none ever does. From any thread.
+  std::function<bool()> told_to_end = {};
 };
 
 // How far a transfer is.
@@ -48,7 +52,7 @@ class Reporter {
   ~Reporter();
 
   void set_now(Instant now);                    // once a turn
-  [[nodiscard]] Instant next_deadline() const;  // events wait for a slow reader; never: none do
+  [[nodiscard]] Instant next_deadline() const;  // lines wait for a slow reader; never: none do
   void ready(const std::vector<std::string>& uris);
   void session(const Session& session);
   void progress(const Moving& moving);  // called as often as one likes: speaks when progress_due()
@@ -75,7 +79,7 @@ class Reporter {
   [[nodiscard]] double seconds() const;  // since the start
 
  private:
-  Reporter();
+  Reporter(const ReporterOptions& options, Instant start);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -122,3 +122,41 @@ def test_shell__standard_error_is_the_journal__each_line_has_its_priority():
             check(ended.returncode != 0, f"{ended}")
             check(lines[-1].startswith("<3>ccixfer: " if is_journal else "ccixfer: "), f"{lines}")
             check(any("WARNING" in line and line.startswith("<4>") for line in lines) == is_journal, f"{lines}")
+
+
+def many_files(lab):
+    """Their lines are far more than a pipe takes."""
+    source = lab.directory / "many"
+    source.mkdir()
+    for i in range(1500):
+        (source / f"{i}{'x' * 150}").write_text("")
+    return source
+
+
+def test_lines_that_nobody_reads__stop_no_transfer_and_no_signal():
+    with Lab("unread") as lab:
+        _, receiver = receiver_of(lab)
+        sender = subprocess.Popen([str(BINARY), "send", "--insecure", "-i", many_files(lab), native(receiver.uris) + "/many"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            receiver.wait_event("ended")
+            check(sender.poll() is None, f"exit {sender.returncode}: it was to wait for its reader")
+            sender.terminate()
+            sender.wait(timeout=PATIENCE_S)
+        finally:
+            sender.kill()
+            sender.communicate()
+
+
+def test_lines_to_a_pipe_that_does_not_block__all_come():
+    with Lab("nonblocking") as lab:
+        _, receiver = receiver_of(lab)
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        sender = subprocess.Popen([str(BINARY), "send", "--insecure", "-i", many_files(lab), native(receiver.uris) + "/many"], stdout=writer)
+        os.close(writer)
+        receiver.wait_event("ended")   # before anybody reads a line
+        with open(reader) as lines:
+            count = len(lines.read().splitlines())
+        check(sender.wait(timeout=PATIENCE_S) == 0, f"exit {sender.returncode}")
+        check(count == 1501, f"{count} lines")   # and one of the directory

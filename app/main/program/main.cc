@@ -183,6 +183,7 @@ int run_program(int argc, char** argv) {
   options.stats = common.stats;
   options.log_file = common.log_file;
   options.journal = in_journal();
+  options.told_to_end = [&loop] { return loop.is_interrupted() || TurnLoop::is_told_to_end(); };
   options.may_be_unheard = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command) ||
                            std::holds_alternative<RouteCommand>(*command);
   if (const auto* send = std::get_if<SendCommand>(&*command)) options.list = lists_files(send->transfer);

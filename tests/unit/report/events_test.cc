@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "app/report/event_output.h"
+#include "app/report/line_output.h"
 #include "app/report/outcome.h"
 #include "app/report/progress_line.h"
 #include "app/report/reporter.h"
@@ -202,10 +202,10 @@ TEST_CASE("error_line__peer_words__are_printable") {
   CHECK(line.find('\n') == std::string::npos);
 }
 
-TEST_CASE("event_output__reader_that_sleeps__nothing_blocks_and_nothing_is_lost") {
+TEST_CASE("line_output__reader_that_sleeps__nothing_blocks_and_nothing_is_lost") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
-  EventOutput output(ends[1]);
+  LineOutput output(ends[1]);
   const std::string line(1000, 'x');
   for (int i = 0; i < 1000; ++i) output.line(line);  // fifteen pipes full: would never return if it blocked
   CHECK(output.waiting());
@@ -223,7 +223,7 @@ TEST_CASE("event_output__reader_that_sleeps__nothing_blocks_and_nothing_is_lost"
 }
 
 // Beyond what may wait in memory it blocks, until the reader has taken enough.
-TEST_CASE("event_output__more_than_may_wait__waits_for_the_reader_and_loses_nothing") {
+TEST_CASE("line_output__more_than_may_wait__waits_for_the_reader_and_loses_nothing") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   size_t total = 0;
@@ -231,9 +231,9 @@ TEST_CASE("event_output__more_than_may_wait__waits_for_the_reader_and_loses_noth
     std::vector<char> buffer(1 << 16);
     for (ssize_t got = 0; (got = read(ends[0], buffer.data(), buffer.size())) > 0;) total += static_cast<size_t>(got);
   });
-  const size_t lines = event_bytes_queued_max / (1u << 20) + 3;
+  const size_t lines = line_bytes_queued_max / (1u << 20) + 3;
   {
-    EventOutput output(ends[1]);
+    LineOutput output(ends[1]);
     const std::string line((1u << 20) - 1, 'x');
     for (size_t i = 0; i < lines; ++i) output.line(line);
     output.flush_all();

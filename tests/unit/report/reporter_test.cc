@@ -11,7 +11,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "app/report/event_output.h"
 #include "core/base/log.h"
 #include "tests/unit/report/desk.h"
 

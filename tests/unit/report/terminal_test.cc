@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "app/report/event_output.h"
+#include "app/report/line_output.h"
 #include "app/report/reporter.h"
 #include "core/base/log.h"
 
@@ -365,9 +365,9 @@ TEST_CASE("reporter__output_that_was_closed__is_a_failure_but_for_events_beside_
   if (problem) CHECK(problem->kind == ErrorKind::file_io);
 }
 
-TEST_CASE("event_output__a_line__goes_out_whole_and_in_order_however_the_reader_takes_it") {
+TEST_CASE("line_output__a_line__goes_out_whole_and_in_order_however_the_reader_takes_it") {
   Pipe events;
-  EventOutput output(events.ends[1]);
+  LineOutput output(events.ends[1]);
   std::string sent, got;
   std::vector<char> some(100000);
   // Over and again beyond what a pipe takes, and beyond the megabyte after which what is written is let go.
@@ -393,9 +393,9 @@ TEST_CASE("event_output__a_line__goes_out_whole_and_in_order_however_the_reader_
   CHECK(output.error() == 0);
 }
 
-TEST_CASE("event_output__a_reader_that_goes_while_lines_wait__nothing_is_kept") {
+TEST_CASE("line_output__a_reader_that_goes_while_lines_wait__nothing_is_kept") {
   Pipe events;
-  EventOutput output(events.ends[1]);
+  LineOutput output(events.ends[1]);
   for (int i = 0; i < 40; ++i) output.line(std::string(4000, 'x'));
   REQUIRE(output.waiting());
   events.close_end(0);
@@ -409,7 +409,7 @@ TEST_CASE("event_output__a_reader_that_goes_while_lines_wait__nothing_is_kept") 
 }
 
 // Half of the events would tell its second reader a story that did not happen.
-TEST_CASE("event_output__a_reader_that_went_and_another_that_comes__hears_nothing") {
+TEST_CASE("line_output__a_reader_that_went_and_another_that_comes__hears_nothing") {
   char directory[] = "/tmp/ccixfer_fifo_XXXXXX";
   REQUIRE(mkdtemp(directory) != nullptr);
   const std::string path = std::string(directory) + "/events";
@@ -419,7 +419,7 @@ TEST_CASE("event_output__a_reader_that_went_and_another_that_comes__hears_nothin
   const int writer = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   REQUIRE(writer >= 0);
   const IgnoredSignal no_pipe_signal(SIGPIPE);
-  EventOutput output(writer);
+  LineOutput output(writer);
   output.line("first");
   CHECK(output.error() == 0);
   char bytes[32];
