@@ -16,6 +16,7 @@
 
 #include "app/job/history.h"
 #include "app/main/ended_transfer.h"
+#include "app/main/repeated_signals.h"
 #include "app/main/session_trust.h"
 #include "app/main/turn_loop.h"
 #include "app/main/wall_clock.h"
@@ -23,6 +24,7 @@
 #include "app/trust/private_file.h"
 #include "core/base/local_kinds.h"
 #include "core/base/units.h"
+#include "core/host/clock.h"
 
 namespace ccixfer::program {
 namespace {
@@ -204,6 +206,8 @@ void pass_on(pid_t child, int signal) {
 
 // Until the child has ended: its wait status.
 int wait_for(pid_t child, const sigset_t& signals) {
+  RepeatedSignals repeated;
+  const host::SystemClock clock;
   for (;;) {
     int status = 0;
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
@@ -213,7 +217,8 @@ int wait_for(pid_t child, const sigset_t& signals) {
     if (signal <= 0 || signal == SIGCHLD) continue;
     // What the terminal sends, the child has got itself; it ends at once at a second one. Of others nobody knows whether it has:
     // the child can tell what we pass on from what came by itself.
-    if (info.si_code != SI_KERNEL) pass_on(child, signal);
+    if (info.si_code == SI_KERNEL || repeated.is_repeated(signal, info.si_code, info.si_pid, clock.now())) continue;
+    pass_on(child, signal);
   }
 }
 

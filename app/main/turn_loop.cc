@@ -141,6 +141,7 @@ void TurnLoop::take_signals(LoopHandler& handler) {
   signalfd_siginfo info{};
   while (read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
+    if (repeated_.is_repeated(number, info.ssi_code, static_cast<pid_t>(info.ssi_pid), now())) continue;
     const bool ends = number != SIGUSR1 && (number != SIGHUP || hangups_end_);
     const bool is_passed_on = info.ssi_code == SI_QUEUE && info.ssi_int == passed_on_mark;
     Came& came = came_[number];

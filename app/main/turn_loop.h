@@ -3,9 +3,9 @@
 // Signals SIGINT, SIGTERM, SIGHUP and SIGUSR1 arrive as turns (signalfd); SIGPIPE is ignored, and SIGHUP where the process was
 // started so. A second SIGINT or SIGTERM ends the process at once with the exit code of an interruption. Of a job's transfer
 // (job.h) one that its parent passes on and the same one that came by itself, in whatever order, are one: whoever signals a group
-// of processes or a whole service signals both. The service manager, if there is one, gets a sign of life after a turn: a handler
-// that does not come back from its turn gives none. One object a process, made before any thread is (threads inherit the signal
-// mask).
+// of processes or a whole service signals both. So are two that one process sends at once (repeated_signals.h). The service
+// manager, if there is one, gets a sign of life after a turn: a handler that does not come back from its turn gives none. One
+// object a process, made before any thread is (threads inherit the signal mask).
 #pragma once
 #include <atomic>
 #include <functional>
@@ -14,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/main/repeated_signals.h"
 #include "core/base/time.h"
 #include "core/host/service_manager.h"
 #include "core/host/waker.h"
@@ -69,6 +70,7 @@ class TurnLoop {
     unsigned passed_on = 0, directly = 0;
   };
   std::map<int, Came> came_;
+  RepeatedSignals repeated_;
   std::function<void()> at_abrupt_end_;
   std::atomic<bool> interrupted_ = false;
   // As SIGTERM, unless it is taken for a word of the administrator's, or the process ignores it. Of the process: is_told_to_end()

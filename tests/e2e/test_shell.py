@@ -1,9 +1,10 @@
 """What a shell, a service manager or a mistyped line does to a command before it begins."""
+import json
 import os
 import subprocess
 import time
 
-from lab import BINARY, Lab, PATIENCE_S, check, events_of, native
+from lab import BINARY, Lab, PATIENCE_S, big_file, check, events_of, native
 
 
 def by_shell(redirection, *arguments, **options):
@@ -160,3 +161,20 @@ def test_lines_to_a_pipe_that_does_not_block__all_come():
             count = len(lines.read().splitlines())
         check(sender.wait(timeout=PATIENCE_S) == 0, f"exit {sender.returncode}")
         check(count == 1501, f"{count} lines")   # and one of the directory
+
+
+def test_timeout__signals_twice_for_once__the_transfer_says_how_it_ended():
+    with Lab("timeout") as lab:
+        _, receiver = receiver_of(lab)
+        source = big_file(lab.directory / "big", 50 << 20)
+        begun = set()
+        for i in range(10):
+            told = lab.directory / f"told{i}"
+            # timeout passes a signal on as it sends its own.
+            sender = subprocess.Popen(["timeout", "600", BINARY, "send", "--insecure", "--bwlimit", "1MB/s", "--on-complete", f"cat > '{told}'", source,
+                                       native(receiver.uris) + f"/big{i}"], stderr=subprocess.PIPE, text=True)
+            begun.add(receiver.wait_event("session", lambda event: event["transfer"] not in begun)["transfer"])
+            sender.terminate()
+            said = sender.communicate(timeout=PATIENCE_S)[1]
+            check(sender.returncode == 20 and "ccixfer: interrupted" in said, f"run {i}: exit {sender.returncode}: {said!r}")
+            check(json.loads(told.read_text())["exit"] == 20, f"run {i}: {told.read_text()}")
