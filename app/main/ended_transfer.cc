@@ -1,13 +1,21 @@
 #include "app/main/ended_transfer.h"
 
+#include <fmt/format.h>
+
 #include "app/main/session_trust.h"
 
 namespace ccixfer::program {
 namespace {
 
+constexpr size_t joined_bytes_max = 4096;
+
+// The first of so many that a shell made of a pattern. One alone is whole, whatever its length.
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0 && text.size() + words[i].size() > joined_bytes_max) return fmt::format("{} and {} more", text, words.size() - i);
+    text += (text.empty() ? "" : " ") + words[i];
+  }
   return text;
 }
 

@@ -14,7 +14,7 @@ namespace ccixfer::program {
 struct DialledNames {
   bool is_push = true;
   std::string peer;  // as the user named it
-  std::string path;  // push: the sources; pull: the directory
+  std::string path;  // push: the sources, of many the first 4 KiB and how many more; pull: the directory
 };
 // Nothing: the command listens, or says only what it would do.
 [[nodiscard]] std::optional<DialledNames> dialled_transfer(const Command& command, const CommandEnd& end);

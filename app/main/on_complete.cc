@@ -20,7 +20,10 @@ Result<std::unique_ptr<OnComplete>> OnComplete::start(const std::string& command
 }
 
 void OnComplete::run(const std::string& result) {
-  if (!helper_->run(result + "\n"))
+  const std::string text = result + "\n";
+  if (text.size() > host::CommandHelper::text_bytes_max)
+    return reporter_.warn(fmt::format("--on-complete: the command is not run: its result is too long: {} bytes", text.size()));
+  if (!helper_->run(text))
     reporter_.warn("--on-complete: the command is not run: too many wait for their turn, or its helper has gone");
 }
 

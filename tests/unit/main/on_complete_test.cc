@@ -67,6 +67,17 @@ class Waiting final : public LoopHandler {
 
 }  // namespace
 
+TEST_CASE("on_complete__a_result_that_is_too_long__is_named_as_what_it_is") {
+  const size_t most = host::CommandHelper::text_bytes_max - 1;  // and the line feed
+  Helped helped("cat > /dev/null");
+  helped.on_complete->run(std::string(most, 'x'));
+  helped.on_complete->finish([] { return false; });
+  CHECK(helped.told("") == 0);
+  helped.on_complete->run(std::string(most + 1, 'x'));
+  CHECK(helped.told("the command is not run: its result is too long: 65537 bytes") == 1);
+  CHECK(helped.told("") == 1);
+}
+
 TEST_CASE("on_complete__its_helper_is_killed__is_said_once_and_the_loop_waits_as_before") {
   TurnLoop loop;
   const Helped helped("cat > /dev/null");
