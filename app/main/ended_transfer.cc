@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <utility>
+
+#include "app/main/on_complete.h"
 #include "app/main/session_trust.h"
+#include "app/main/turn_loop.h"
+#include "core/base/local_kinds.h"
 
 namespace ccixfer::program {
 namespace {
@@ -32,10 +38,11 @@ const TransferOptions* transfer_of(const Command& command) {
 
 std::optional<DialledNames> dialled_transfer(const Command& command, const CommandEnd& end) {
   const TransferOptions* transfer = transfer_of(command);
-  if (transfer == nullptr || transfer->dry_run || end.transfer.empty()) return std::nullopt;
+  if (transfer == nullptr || transfer->dry_run || end.error.kind == already_running) return std::nullopt;
   if (end.tally.helped) return std::nullopt;  // the process that leads tells of it
   if (const auto* send = std::get_if<SendCommand>(&command)) {
-    if (send->serve) return std::nullopt;
+    const bool is_of_team = send->team.stripe || !send->team.part.empty();
+    if (send->serve || (is_of_team && end.transfer.empty())) return std::nullopt;
     return DialledNames{true, shown(send->destination), joined(send->sources)};
   }
   const auto& receive = std::get<ReceiveCommand>(command);
@@ -58,6 +65,28 @@ std::string result_of(const DialledNames& names, const CommandEnd& end, int64_t 
   transfer.began_s = began_s;
   transfer.ended_s = wall_time_s();
   return report::transfer_result(transfer);
+}
+
+void tell_unbegun(const Command& command, const Error& error, OnComplete* started) {
+  CommandEnd end;
+  end.error = error;
+  const auto dialled = dialled_transfer(command, end);
+  const TransferOptions* transfer = transfer_of(command);
+  if (!dialled || transfer->on_complete.empty()) return;
+  let_writes_fail();
+  std::unique_ptr<report::Reporter> reporter;
+  std::unique_ptr<OnComplete> own;
+  if (started == nullptr) {
+    auto made = report::Reporter::create({}, Instant{});
+    if (!made) return;
+    reporter = std::move(*made);
+    auto helper = OnComplete::start(transfer->on_complete, *reporter);
+    if (!helper) return reporter->warn(helper.error().message);
+    own = std::move(*helper);
+    started = own.get();
+  }
+  started->run(result_of(*dialled, end, wall_time_s()));
+  started->finish(TurnLoop::is_told_to_end);
 }
 
 }  // namespace ccixfer::program

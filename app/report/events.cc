@@ -134,7 +134,7 @@ namespace {
 
 void put_transfer(Json& json, const Transfer& transfer) {
   const ErrorRow& row = error_row(transfer.kind);
-  json["transfer"] = transfer.transfer;
+  if (!transfer.transfer.empty()) json["transfer"] = transfer.transfer;
   json["peer"] = words(transfer.peer);
   if (!transfer.identity.empty()) json["identity"] = transfer.identity;
   json["direction"] = transfer.is_push ? "push" : "pull";

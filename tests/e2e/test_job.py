@@ -1,5 +1,6 @@
 """`ccixfer job NAME`: a job's file, its lock, its window, its history."""
 import datetime
+import fcntl
 import json
 import os
 import pathlib
@@ -191,6 +192,29 @@ def test_job__window__closed_nothing_begins_and_open_it_does():
         now = site.start("now")
         check(now.wait() == 0, now.tail())
         check(site.outcomes() == [("early", "timeout", 30), ("now", "ok", 0)], f"{site.outcomes()}")
+
+
+def test_job__that_cannot_begin__tells_whom_it_is_to_tell():
+    with Lab("job-untold") as lab:
+        site = Site(lab)
+        told = {name: lab.directory / name for name in ("nokey", "early", "busy")}
+        for name, file in told.items():
+            site.write(name, extra=f'on_complete = "cat > {file}"')
+        nokey = site.jobs / "nokey.toml"
+        nokey.write_text(nokey.read_text().replace("insecure = true\n", ""))
+        at = [(datetime.datetime.now() + datetime.timedelta(hours=hours)).strftime("%H:%M") for hours in (2, 4)]
+        site.write("early", extra=f'on_complete = "cat > {told["early"]}"\n[window]\nfrom = "{at[0]}"\nuntil = "{at[1]}"')
+        for name, code in (("nokey", 41), ("early", 30)):
+            job = site.start(name)
+            check(job.wait() == code, job.tail())
+            result = json.loads(told[name].read_text())
+            check(result["exit"] == code and result["reason"] and "transfer" not in result, f"{result}")
+        lock = lab.file("lock", "")
+        site.write("busy", extra=f'lock = "{lock}"\non_complete = "cat > {told["busy"]}"')
+        with open(lock, "r+") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            check(site.start("busy").wait() == 6, "not locked")
+        check(not told["busy"].exists(), "the run that has the lock tells")
 
 
 def test_job__check__names_what_is_wrong_before_the_night():

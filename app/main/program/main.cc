@@ -164,15 +164,23 @@ int run_program(int argc, char** argv) {
     auto job = prepare_job(*wanted, wanted->names.front());
     if (!job) return say_and_leave(job.error(), json);
     auto part = begin_job(*job);
-    if (!part) return say_and_leave(part.error(), json);
+    if (!part) {
+      tell_unbegun(job->command, part.error(), nullptr);
+      return say_and_leave(part.error(), json);
+    }
     if (part->exit) return *part->exit;
     teller = std::move(part->teller);
     command = std::move(job->command);
   }
   const CommonOptions& common = common_of(*command);
   const int json_fd = common.json ? json_fd_of(*command) : -1;
+  std::unique_ptr<OnComplete> on_complete;
+  const auto leave_unbegun = [&](const Error& error) {
+    tell_unbegun(*command, error, on_complete.get());
+    return say_and_leave(error, json_fd);
+  };
   const auto listener = listener_of(*sockets, *command);
-  if (!listener) return say_and_leave(listener.error(), json_fd);
+  if (!listener) return leave_unbegun(listener.error());
   TurnLoop loop;
   report::ReporterOptions options;
   options.json = common.json;
@@ -190,14 +198,13 @@ int run_program(int argc, char** argv) {
   options.list = options.list || std::holds_alternative<VerifyCommand>(*command);
   if (const auto* receive = std::get_if<ReceiveCommand>(&*command)) options.list = lists_files(receive->transfer);
   auto reporter = report::Reporter::create(options, loop.now());
-  if (!reporter) return say_and_leave(reporter.error(), json_fd);
+  if (!reporter) return leave_unbegun(reporter.error());
   // Before any program is started, and before the process is confined.
   if (auto manager = host::ServiceManager::of_environment()) {
     loop.take_service_manager(std::move(*manager));
   } else {
     (*reporter)->warn(manager.error().message);
   }
-  std::unique_ptr<OnComplete> on_complete;
   if (const TransferOptions* transfer = transfer_of(*command); transfer != nullptr && !transfer->on_complete.empty()) {
     auto started = OnComplete::start(transfer->on_complete, **reporter);
     if (!started) return say_and_leave(started.error(), json_fd);
@@ -205,7 +212,7 @@ int run_program(int argc, char** argv) {
     loop.watch(on_complete->os_handle());
   }
   const auto config = config_of_process(common.config_file);
-  if (!config) return say_and_leave(config.error(), json_fd);
+  if (!config) return leave_unbegun(config.error());
   for (const std::string& warning : config->warnings) (*reporter)->warn(warning);
 
   Counters counters;

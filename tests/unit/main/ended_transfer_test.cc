@@ -2,7 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/base/local_kinds.h"
 #include "core/host/command_helper.h"
+#include "tests/unit/recv/faulty_files.h"
 
 namespace ccixfer::program {
 namespace {
@@ -36,6 +38,44 @@ TEST_CASE("ended_transfer__some_sources__are_all_named") {
   CHECK(dialled_transfer(push, ended_well())->path == "/a /b");
   push.sources = {std::string(5000, 'x')};
   CHECK(dialled_transfer(push, ended_well())->path == push.sources.front());
+}
+
+TEST_CASE("ended_transfer__that_never_began__is_told_of_but_by_another_run_and_by_one_of_a_team") {
+  SendCommand push;
+  push.destination = "tcp://h:1/in/";
+  push.sources = {"/a"};
+  CommandEnd end;
+  end.error = {ErrorKind::authentication, "no key"};
+  const auto names = dialled_transfer(push, end);
+  REQUIRE(names.has_value());
+  const std::string result = result_of(*names, end, 0);
+  CHECK(result.find("\"exit\":41") != std::string::npos);
+  CHECK(result.find("\"transfer\"") == std::string::npos);
+  ReceiveCommand pull;
+  pull.uris = {"tcp://h:1/f"};
+  pull.directory = "d";
+  CHECK(dialled_transfer(pull, end).has_value());
+
+  push.team.part = "2/4";
+  CHECK_FALSE(dialled_transfer(push, end).has_value());
+  CHECK(dialled_transfer(push, ended_well()).has_value());
+  push.team.part.clear();
+  end.error.kind = already_running;
+  CHECK_FALSE(dialled_transfer(push, end).has_value());
+  push.transfer.dry_run = true;
+  CHECK_FALSE(dialled_transfer(push, ended_well()).has_value());
+}
+
+TEST_CASE("ended_transfer__a_command_that_fails_before_it_runs__tells_whom_it_was_to_tell") {
+  const recv::test::TemporaryDirectory here;
+  SendCommand push;
+  push.destination = "tcp://h:1/in/";
+  push.sources = {"/a"};
+  const Error closed{ErrorKind::timeout, "the window is closed"};
+  tell_unbegun(push, closed, nullptr);  // nobody
+  push.transfer.on_complete = "cat > " + here.path("told");
+  tell_unbegun(push, closed, nullptr);
+  CHECK(here.read("told").find("\"exit\":30") != std::string::npos);
 }
 
 }  // namespace ccixfer::program
