@@ -64,6 +64,8 @@ class Query {
 
 constexpr const char* columns =
     "job, destination, began, ended, exit, status, reason, files, files_unchanged, files_failed, bytes, bytes_sent";
+constexpr int id_column = 12;  // behind them, where it is asked for
+constexpr int64_t listed_at_once = 500;
 
 JobRun run_of(const Query& row) {
   JobRun run;
@@ -219,12 +221,27 @@ Result<void> History::check_kind() const {
 
 Result<void> History::list(const std::string& job, const std::function<void(const JobRun&)>& each) {
   if (auto fine = check_kind(); !fine) return fine;
-  Query rows(database_.get(), fmt::format("SELECT {} FROM run WHERE ?1 = '' OR job = ?1 ORDER BY id", columns).c_str());
-  rows.bind(job);
+  for (int64_t last = 0;;) {
+    const auto runs = list_behind(last, job);
+    if (!runs) return tl::unexpected(runs.error());
+    if (runs->empty()) return {};
+    for (const JobRun& run : *runs) each(run);
+  }
+}
+
+// In one piece, so that no writer waits for what is done with them.
+Result<std::vector<JobRun>> History::list_behind(int64_t& last, const std::string& job) const {
+  Query rows(database_.get(),
+             fmt::format("SELECT {}, id FROM run WHERE id > ?1 AND (?2 = '' OR job = ?2) ORDER BY id LIMIT ?3", columns).c_str());
+  rows.bind(last).bind(job).bind(listed_at_once);
+  std::vector<JobRun> runs;
   int code = rows.step();
-  for (; code == SQLITE_ROW; code = rows.step()) each(run_of(rows));
+  for (; code == SQLITE_ROW; code = rows.step()) {
+    runs.push_back(run_of(rows));
+    last = rows.number(id_column);
+  }
   if (code != SQLITE_DONE) return tl::unexpected(error(code, "read"));
-  return {};
+  return runs;
 }
 
 Result<std::vector<JobRun>> History::newest(size_t count) {

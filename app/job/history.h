@@ -35,7 +35,8 @@ class History {
   [[nodiscard]] Result<void> note(const report::JobRun& run);
   // Of a row that went meanwhile, since so many runs began after it, there is a new one.
   [[nodiscard]] Result<void> end(int64_t row, const report::JobRun& run);
-  // Oldest first. `job`: only its runs; "": of all.
+  // Oldest first. `job`: only its runs; "": of all. `each` may take its time: others may write meanwhile, and what they add is
+  // listed.
   [[nodiscard]] Result<void> list(const std::string& job, const std::function<void(const report::JobRun&)>& each);
   // The newest, so many at most; the oldest of them first.
   [[nodiscard]] Result<std::vector<report::JobRun>> newest(size_t count);
@@ -47,6 +48,7 @@ class History {
   [[nodiscard]] Result<int64_t> insert_begun(const report::JobRun& run);
   [[nodiscard]] Result<int64_t> update_or_insert(int64_t row, const report::JobRun& run);
   [[nodiscard]] Result<int64_t> in_transaction(const std::function<Result<int64_t>()>& action);
+  [[nodiscard]] Result<std::vector<report::JobRun>> list_behind(int64_t& last, const std::string& job) const;
   [[nodiscard]] Result<void> check_kind() const;
   [[nodiscard]] Error error(int code, const char* doing) const;
   session::Database database_;

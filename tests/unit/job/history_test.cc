@@ -45,6 +45,29 @@ std::vector<JobRun> all(const std::string& file, const std::string& job = "") {
 
 }  // namespace
 
+// Whoever lists it may be a pager at its first page.
+TEST_CASE("history__while_it_is_listed__a_run_begins_and_ends_and_is_listed_too") {
+  const Place place;
+  auto writer = History::open(place.file());
+  auto reader = History::open_to_read(place.file());
+  REQUIRE((writer && reader));
+  constexpr int64_t runs = 1200;
+  for (int64_t i = 0; i < runs; ++i) REQUIRE(writer->note(run_of(i % 2 == 0 ? "even" : "odd", i)));
+  std::vector<int64_t> began;
+  REQUIRE(reader->list("", [&](const JobRun& run) {
+    if (began.empty()) {
+      const auto row = writer->begin(run_of("odd", runs));
+      REQUIRE(row);
+      REQUIRE(writer->end(*row, run_of("odd", runs)));
+    }
+    began.push_back(run.began_s);
+  }));
+  REQUIRE(began.size() == runs + 1);
+  for (int64_t i = 0; i <= runs; ++i) REQUIRE(began[static_cast<size_t>(i)] == i);
+  CHECK(all(place.file(), "odd").size() == runs / 2 + 1);
+  CHECK(all(place.file(), "none").empty());
+}
+
 TEST_CASE("history__a_run__is_there_from_its_beginning_and_complete_at_its_end") {
   const Place place;
   JobRun run = run_of("nightly");
