@@ -19,7 +19,6 @@
 #include "app/main/repeated_signals.h"
 #include "app/main/session_trust.h"
 #include "app/main/turn_loop.h"
-#include "app/main/wall_clock.h"
 #include "app/trust/places.h"
 #include "app/trust/private_file.h"
 #include "core/base/local_kinds.h"
@@ -204,6 +203,17 @@ void pass_on(pid_t child, int signal) {
   if (::sigqueue(child, signal, value) != 0) ::kill(child, signal);  // too many signals wait, as the limits of the account have it
 }
 
+// The same moment decides whether the window is open and when it closes: a minute later "06:00" may be tomorrow's.
+Result<void> fix_stop(Command& command, WallTime now) {
+  auto* const send = std::get_if<SendCommand>(&command);
+  TransferOptions& transfer = send != nullptr ? send->transfer : std::get<ReceiveCommand>(command).transfer;
+  if (!transfer.stop_at) return {};
+  const auto time = time_of(*transfer.stop_at, now);
+  if (!time) return tl::unexpected(time.error());
+  transfer.stop_at->fixed = *time;
+  return {};
+}
+
 // Until the child has ended: its wait status.
 int wait_for(pid_t child, const sigset_t& signals) {
   RepeatedSignals repeated;
@@ -264,7 +274,7 @@ void JobTeller::tell(const Error& error, const report::Counts& counts) {
   static_cast<void>(!::write(to_.get(), &told, sizeof told));  // into a pipe of ours, which has room
 }
 
-Result<JobPart> begin_job(const PreparedJob& job) {
+Result<JobPart> begin_job(PreparedJob& job, const std::function<WallTime()>& now) {
   let_writes_fail();  // a warning that nobody reads would end both processes
   if (job.file.lock.empty()) {
     if (auto made = policy::make_directory_of(job.lock_file); !made) return tl::unexpected(made.error());
@@ -273,11 +283,13 @@ Result<JobPart> begin_job(const PreparedJob& job) {
   auto lock = JobLock::take(job.lock_file);
   if (!lock) return not_begun(job, lock.error());
   keep_time_zone();
-  if (job.file.window && !job.file.window->contains(local_minute(wall_time_now()).minute_of_day)) {
+  const WallTime begins = now();
+  if (job.file.window && !job.file.window->contains(local_minute(begins).minute_of_day)) {
     return not_begun(
         job, {ErrorKind::timeout,
               fmt::format("the window of the job is closed: {}: the next run has to begin within it", job.file.window_place)});
   }
+  if (auto fixed = fix_stop(job.command, begins); !fixed) return not_begun(job, fixed.error());
   report::JobRun run = run_of(job);
   std::array<int, 2> pipe_ends{-1, -1};
   if (::pipe2(pipe_ends.data(), O_CLOEXEC | O_NONBLOCK) != 0)

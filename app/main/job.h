@@ -2,6 +2,7 @@
 // processes do it: one moves the data, and confines itself as `send` and `recv` do; the other one, its parent, waits for it, passes
 // signals on, and writes the history, so that a run that crashed or was killed is noted too.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "app/main/cli.h"
 #include "app/main/commands.h"
 #include "app/main/job_lock.h"
+#include "app/main/wall_clock.h"
 #include "app/report/events.h"
 #include "core/host/descriptor.h"
 
@@ -42,8 +44,9 @@ struct JobPart {
   std::optional<int> exit;
   std::unique_ptr<JobTeller> teller;
 };
-// Before the process has threads. Errors: already_running, timeout (its window is closed), usage; they are in the history too.
-[[nodiscard]] Result<JobPart> begin_job(const PreparedJob& job);
+// Before the process has threads. The end of its window is fixed in the command then, as of `now`. Errors: already_running, timeout
+// (its window is closed), usage; they are in the history too.
+[[nodiscard]] Result<JobPart> begin_job(PreparedJob& job, const std::function<WallTime()>& now = wall_time_now);
 
 // `ccixfer job --check NAME...`: says what is wrong before the night, and moves nothing.
 [[nodiscard]] CommandEnd check_jobs(const Process& process, const JobCommand& command);

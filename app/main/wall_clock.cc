@@ -114,6 +114,7 @@ Result<StopAt> parse_stop_at(std::string_view text) {
 }
 
 Result<WallTime> time_of(const StopAt& stop, WallTime now) {
+  if (stop.fixed) return *stop.fixed;
   WallTime time{};
   if (!stop.date) {
     std::tm today = local(now);

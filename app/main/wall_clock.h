@@ -24,12 +24,13 @@ struct StopAt {
   std::string text;  // as it was given
   std::optional<Date> date;
   int second_of_day = 0;
-  std::optional<int> offset_s;  // of the zone that was given, from UTC; none: local time
+  std::optional<int> offset_s;         // of the zone that was given, from UTC; none: local time
+  std::optional<WallTime> fixed = {};  // worked out before, and may be past by now
 };
 
 // "HH:MM", or "YYYY-MM-DDTHH:MM[:SS][Z|+HH:MM|-HH:MM]", with a space for the T as well.
 [[nodiscard]] Result<StopAt> parse_stop_at(std::string_view text);
-// usage: it is not in the future.
+// usage: it is not in the future, and was not fixed.
 [[nodiscard]] Result<WallTime> time_of(const StopAt& stop, WallTime now);
 
 // 0 to minutes_a_day - 1, and the seconds until the next minute begins, 1 to 60.

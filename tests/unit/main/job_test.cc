@@ -82,6 +82,31 @@ void may_write_64_bytes() {
 
 }  // namespace
 
+// The window is open in the last second before six, and the transfer's process begins after it.
+TEST_CASE("job__that_begins_in_the_last_moment_of_its_window__ends_with_that_window") {
+  const TemporaryDirectory directory;
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::setenv("TZ", "UTC", 1);
+    const WallTime six = std::chrono::sys_days(std::chrono::year(2026) / 11 / 25) + std::chrono::hours(6);
+    PreparedJob job{{}, SendCommand{}, directory.path("nightly.lock"), directory.path("jobs.sqlite")};
+    job.file.name = "nightly";
+    job.file.lock = job.lock_file;
+    job.file.destination = "tcp://archive.example:7100/runs/";
+    job.file.window = job::Window{22 * 60, 6 * 60, "06:00"};
+    auto& stop = std::get<SendCommand>(job.command).transfer.stop_at;
+    stop = *parse_stop_at("06:00");
+    int looks = 0;
+    auto part = begin_job(job, [&] { return six + std::chrono::seconds(++looks == 1 ? -1 : 1); });
+    if (part && part->teller) ::_exit(time_of(*stop, six + std::chrono::seconds(1)) == six ? 0 : 1);
+    ::_exit(part && part->exit ? *part->exit : 99);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
 TEST_CASE("job__asked_for_its_counters__asks_its_transfer_and_goes_on") {
   const TemporaryDirectory directory;
   const RunningJob job(directory, [](const RunningJob& self, JobTeller& teller) {

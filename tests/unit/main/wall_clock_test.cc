@@ -54,6 +54,13 @@ TEST_CASE("wall_clock__a_time_of_day__is_the_next_one") {
   CHECK(stop("06:00", utc(2026, 3, 28, 20, 0)) == utc(2026, 3, 29, 4, 0));  // the clocks change in that night
 }
 
+TEST_CASE("wall_clock__a_time_that_was_fixed__is_no_next_one_and_no_fault_when_it_is_past") {
+  StopAt stop = *parse_stop_at("06:00");
+  const WallTime six{std::chrono::hours(24 * 365 * 50 + 6)};
+  stop.fixed = six;
+  for (const int later : {-1, 0, 1}) CHECK(time_of(stop, six + std::chrono::seconds(later)) == six);
+}
+
 TEST_CASE("wall_clock__a_date_and_time__is_local_or_of_the_zone_that_is_given") {
   const Zone zone(central_europe);
   const WallTime now = utc(2026, 6, 1, 0, 0);
