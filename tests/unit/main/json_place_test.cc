@@ -35,6 +35,18 @@ TEST_CASE("json_place__a_command_line_that_is_none__keeps_out_of_the_data_as_wel
   CHECK(of_words({"recv", "tcp://h:1/f", "-", "--json", "-j", "x"}) == 2);
   CHECK(of_words({"recv", "--json", "--nonsense", "tcp://h:1/f", "d"}) == 1);
   CHECK(of_words({"send", "--json", "--nonsense", "-", "tcp://h:1/f"}) == 1);
+  CHECK(of_words({"recv", "--json", "--nonsense", "-", "-"}) == 2);  // a ticket's, and the file's
+  CHECK(of_words({"recv", "--json", "--files-from", "-", "--nonsense", "tcp://h:1/f", "-"}) == 2);
+  CHECK(of_words({"recv", "--json", "tcp://h:1/f", "-", "--nonsense", "--exclude-from", "-"}) == 2);
   CHECK(of_words({"recv", "--nonsense", "tcp://h:1/f", "-"}) == -1);
   CHECK(json_fd_of(0, nullptr) == -1);
+}
+
+TEST_CASE("json_place__a_command_line_that_is_none_and_reads_standard_input__has_its_event_on_standard_output") {
+  for (const char* list : {"--files-from", "--exclude-from", "--include-from"}) {
+    CHECK(of_words({"recv", "--json", list, "-", "--nonsense", "tcp://h:1/f", "d"}) == 1);
+    CHECK(of_words({"recv", "--json", "--nonsense", "tcp://h:1/f", "d", list, "-"}) == 1);
+  }
+  CHECK(of_words({"recv", "--json", "--nonsense", "-", "d"}) == 1);  // a ticket
+  CHECK(of_words({"recv", "-", "d", "--json", "-j", "x"}) == 1);
 }
