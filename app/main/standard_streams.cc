@@ -20,15 +20,19 @@ std::string_view file_of(const RuleWord& word) {
   return gap == std::string_view::npos ? "" : text.substr(gap + 1);
 }
 
-// `places`: sources and peers, of which `-` reads a file or a ticket.
-Result<void> check_input(const TransferOptions& transfer, const std::vector<std::string>& places) {
+// Of the sources of a push `-` is what is sent. Of peers `-` and `@-` read a ticket (session_trust.h).
+Result<void> check_input(const TransferOptions& transfer, const std::vector<std::string>& sources,
+                         const std::vector<std::string>& peers) {
   std::vector<std::string> readers;
   for (const RuleWord& word : transfer.rules) {
     if (file_of(word) == "-") readers.emplace_back(name_of(word));
   }
   if (transfer.sync.files_from == "-") readers.emplace_back("--files-from");
-  for (const std::string& place : places) {
-    if (place == "-") readers.emplace_back("-");
+  for (const std::string& source : sources) {
+    if (source == "-") readers.push_back(source);
+  }
+  for (const std::string& peer : peers) {
+    if (peer == "-" || peer == "@-") readers.push_back(peer);
   }
   if (readers.size() < 2) return {};
   return usage("bad command line", fmt::format("{} and {}", readers[0], readers[1]),
@@ -56,14 +60,13 @@ Result<void> check_output(const ReceiveCommand& pull) {
 }  // namespace
 
 Result<void> check_standard_streams(const SendCommand& push) {
-  std::vector<std::string> places = push.sources;
-  places.push_back(push.destination);
-  places.insert(places.end(), push.more_destinations.begin(), push.more_destinations.end());
-  return check_input(push.transfer, places);
+  std::vector<std::string> peers{push.destination};
+  peers.insert(peers.end(), push.more_destinations.begin(), push.more_destinations.end());
+  return check_input(push.transfer, push.sources, peers);
 }
 
 Result<void> check_standard_streams(const ReceiveCommand& pull) {
-  if (auto fits = check_input(pull.transfer, pull.uris); !fits) return fits;
+  if (auto fits = check_input(pull.transfer, {}, pull.uris); !fits) return fits;
   return check_output(pull);
 }
 
