@@ -55,6 +55,13 @@ std::vector<std::string> InForce::left_of(const Config& next) {
     compare_place(left, *ours, device);
     if (kind_ == Reload::listener) compare_rest(left, *ours, device);
   }
+  if (kind_ == Reload::listener) {
+    for (const DeviceConfig& ours : config_.devices) {
+      const bool stays = std::any_of(next.devices.begin(), next.devices.end(),
+                                     [&](const DeviceConfig& device) { return device.name == ours.name; });
+      if (!stays) left.add("device." + ours.name, "to do without this device takes a restart");
+    }
+  }
   if (kind_ == Reload::router) {
     left.compare("router.fragment", config_.router.fragment_bytes, next.router.fragment_bytes);
     left.compare("router.memory", config_.router.memory_bytes, next.router.memory_bytes);

@@ -62,6 +62,9 @@ TEST_CASE("in_force__of_a_listener__no_change_of_a_device_is_taken") {
   CHECK(told(device, with(device, "1Gb/s", "2Gb/s"), Reload::listener) == Lines{"device.a.rate"});
   CHECK(told(device, with(device, "subnet = 1", "subnet = 2"), Reload::listener) == Lines{"device.a.subnet"});
   CHECK(told("", device, Reload::listener) == Lines{"f.toml: device.a: a new device takes a restart"});
+  CHECK(told(device, "", Reload::listener) == Lines{"f.toml: device.a: to do without this device takes a restart"});
+  CHECK(told(device, with(device, "device.a", "device.b"), Reload::listener) ==
+        Lines{"f.toml: device.b: a new device takes a restart", "f.toml: device.a: to do without this device takes a restart"});
   CHECK(told(device, device + "[router]\nmemory = \"1GiB\"\n", Reload::listener).empty());  // of routers only
 }
 
