@@ -11,6 +11,7 @@
 #include "app/devices/devices.h"
 #include "core/base/units.h"
 #include "routing/map/router_map.h"
+#include "transports/inet/address.h"
 
 namespace ccixfer::program {
 namespace {
@@ -138,9 +139,15 @@ Result<void> check_same(const std::string& what, const std::string& mine, const 
 
 using Addresses = std::map<std::pair<routing::SubnetId, std::string>, std::string>;  // and who has it
 
+// That of all interfaces is no address of its own: the router that runs finds out which it has, and tells that.
+bool is_any_address(const std::string& ip) {
+  inet::Address address;
+  return ip.empty() || (inet::numeric_address(ip, 0, address) && inet::is_wildcard(address));
+}
+
 // No two routers have one address, where the files say which it is: also of one file that is given twice.
 Result<void> check_address(Addresses& addresses, const Config& config, const DeviceConfig& device, const std::string& uri) {
-  if (device.ip.empty() || device.port == 0) return {};
+  if (is_any_address(device.ip) || device.port == 0) return {};
   const auto [at, is_new] = addresses.try_emplace({*device.subnet, uri}, config.file);
   if (is_new) return {};
   return fail(ErrorKind::usage, fmt::format("{}: device.{}: {} of subnet {} stands in {} too: give each router its own address",

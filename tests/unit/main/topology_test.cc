@@ -158,6 +158,20 @@ TEST_CASE("topology__clashes__are_errors_that_name_file_and_remedy") {
         "b: device.d2: tcp://10.2.0.2:7000 of subnet 3:2 stands in a too: give each router its own address");
 }
 
+// The address of all interfaces, which each router has: it tells its own once it runs.
+TEST_CASE("topology__routers_that_listen_on_every_address__are_no_clash") {
+  for (const std::string any : {"0.0.0.0", "::", "0::0"}) {
+    const auto listening = [&](const std::string& name, const std::string& outer) {
+      std::string text;
+      for (const std::string& subnet : {outer, std::string("2")})
+        text += fmt::format("[device.d{}]\ntransport = \"tcp\"\nip = \"{}\"\nport = 700{}\nas = 3\nsubnet = {}\nrouter = []\n",
+                            subnet, any, subnet, subnet);
+      return parsed(name, text);
+    };
+    CHECK(topology_of({listening("a", "1"), listening("b", "3")}));
+  }
+}
+
 TEST_CASE("topology__wan_connected_subnets_apart_inside__an_error_that_names_the_remedy") {
   const std::string words = error_of({router("a", {"1:10Gb/s", "w100:10Gb/s"}), router("bb", {"5:10Gb/s", "w101:10Gb/s"})});
   CHECK(words.find("3:1 and 3:5 both lead to the WAN and cannot reach one another inside") != std::string::npos);
