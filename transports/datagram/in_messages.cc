@@ -21,16 +21,25 @@ bool InMessages::is_quiet() const {
          (held() == 0 && in_parts_ == nullptr && (delivered_ == nullptr || delivered_->empty()));
 }
 
-bool InMessages::room_for(const MessageFrame& frame) const {
-  if (attribute_ != Attribute::reliable_ordered || leaving_ || frame.sequence <= expected_) return true;
-  return *held_bytes_total_ + frame.bytes.size() <= held_bytes_max;
+// The first that is missing always has room: without it nothing is delivered. Of one that has come in part the whole was counted,
+// and that part will not come again.
+bool InMessages::has_room(uint64_t sequence, size_t bytes) const {
+  if (sequence == expected_) return true;
+  const bool is_begun = in_parts_ != nullptr && in_parts_->contains(sequence);
+  const size_t counted = is_begun ? in_parts_->at(sequence).bytes.size() : 0;
+  if (bytes <= counted) return true;
+  const size_t more = bytes - counted;
+  return held_bytes_ + more <= held_bytes_of_one_max && *held_bytes_total_ + more <= held_bytes_max;
 }
 
-// The first that is missing always has room: without it nothing is delivered.
-bool InMessages::room_for(const MessagePartFrame& frame) const {
-  if (attribute_ == Attribute::unreliable || leaving_ || frame.sequence <= expected_) return true;
-  if (in_parts_ != nullptr && in_parts_->contains(frame.sequence)) return true;
-  return *held_bytes_total_ + frame.total_bytes <= held_bytes_max;
+void InMessages::holds(size_t bytes) {
+  held_bytes_ += bytes;
+  *held_bytes_total_ += bytes;
+}
+
+void InMessages::holds_no_more(size_t bytes) {
+  held_bytes_ -= bytes;
+  *held_bytes_total_ -= bytes;
 }
 
 bool InMessages::is_late(uint64_t sequence, uint32_t flight) const {
@@ -38,62 +47,62 @@ bool InMessages::is_late(uint64_t sequence, uint32_t flight) const {
          (held_ != nullptr && held_->contains(sequence));
 }
 
-bool InMessages::part_arrived(const MessagePartFrame& frame, const Deliver& deliver) {
+Arrival InMessages::part_arrived(const MessagePartFrame& frame, const Deliver& deliver) {
   if (leaving_) {
     due_ = attribute_ != Attribute::unreliable;
-    return true;
+    return Arrival::taken;
   }
   const bool is_reliable = attribute_ != Attribute::unreliable;
-  if (is_reliable && frame.flight > flight_) return false;
-  if (is_reliable && frame.sequence >= expected_ && frame.sequence - expected_ >= window_) return false;
-  if (is_reliable && is_late(frame.sequence, frame.flight)) return true;
+  if (is_reliable && frame.flight > flight_) return Arrival::fault;
+  if (is_reliable && frame.sequence >= expected_ && frame.sequence - expected_ >= window_) return Arrival::fault;
+  if (is_reliable && is_late(frame.sequence, frame.flight)) return Arrival::taken;
+  if (is_reliable && !has_room(frame.sequence, frame.total_bytes)) return Arrival::no_room;
   if (in_parts_ == nullptr) in_parts_ = std::make_unique<std::map<uint64_t, InParts>>();
   const auto [place, fresh] = in_parts_->try_emplace(frame.sequence);
   InParts& message = place->second;
   if (fresh) {
     message.bytes.resize(frame.total_bytes);
-    *held_bytes_total_ += frame.total_bytes;
+    holds(frame.total_bytes);
   }
-  if (message.bytes.size() != frame.total_bytes) return false;
+  if (message.bytes.size() != frame.total_bytes) return Arrival::fault;
   std::memcpy(message.bytes.data() + size_t{frame.index} * part_bytes, frame.bytes.data(), frame.bytes.size());
   message.here |= 1u << frame.index;
   if (message.here == all_parts(parts_of(frame.total_bytes))) {
     const std::vector<std::byte> whole = message.bytes;
-    forget_parts(frame.sequence);
     return arrived({frame.sequence, frame.flight, false, whole}, deliver);
   }
   if (!is_reliable && in_parts_->size() > unreliable_in_parts_max) forget_parts(in_parts_->begin()->first);
-  return true;
+  return Arrival::taken;
 }
 
 void InMessages::forget_parts(uint64_t sequence) {
   if (in_parts_ == nullptr) return;
   const auto found = in_parts_->find(sequence);
   if (found == in_parts_->end()) return;
-  *held_bytes_total_ -= found->second.bytes.size();
+  holds_no_more(found->second.bytes.size());
   in_parts_->erase(found);
   if (in_parts_->empty()) in_parts_.reset();
 }
 
-bool InMessages::arrived(const MessageFrame& frame, const Deliver& deliver) {
+Arrival InMessages::arrived(const MessageFrame& frame, const Deliver& deliver) {
   if (attribute_ == Attribute::unreliable) {
     forget_parts(frame.sequence);
     if (!leaving_) static_cast<void>(deliver(frame.bytes));
-    return true;
+    return Arrival::taken;
   }
   if (leaving_) {
     due_ = true;
-    return true;
+    return Arrival::taken;
   }
-  if (frame.flight > flight_) return false;  // it goes back without having been refused
-  if (frame.sequence >= expected_ && frame.sequence - expected_ >= window_) return false;  // beyond the window
-  if (frame.flight < flight_ || frame.sequence < expected_) return true;                   // late
+  if (frame.flight > flight_) return Arrival::fault;  // it goes back without having been refused
+  if (frame.sequence >= expected_ && frame.sequence - expected_ >= window_) return Arrival::fault;  // beyond the window
+  if (is_late(frame.sequence, frame.flight)) return Arrival::taken;
+  if (attribute_ == Attribute::reliable_ordered && !has_room(frame.sequence, frame.bytes.size())) return Arrival::no_room;
   forget_parts(frame.sequence);
   if (attribute_ == Attribute::reliable_unordered) {
-    if (delivered_ != nullptr && delivered_->contains(frame.sequence)) return true;
     if (!frame.empty && !deliver(frame.bytes)) {
       refuse();
-      return true;
+      return Arrival::taken;
     }
     refusing_ = false;
     if (frame.sequence > expected_) {
@@ -104,12 +113,15 @@ bool InMessages::arrived(const MessageFrame& frame, const Deliver& deliver) {
     }
     while (delivered_ != nullptr && delivered_->erase(expected_) > 0) ++expected_;
     due_ = true;
-    return true;
+    return Arrival::taken;
   }
-  if (frame.sequence > expected_) return hold(frame);
+  if (frame.sequence > expected_) {
+    hold(frame);
+    return Arrival::taken;
+  }
   if (!frame.empty && !deliver(frame.bytes)) {
     refuse();
-    return true;
+    return Arrival::taken;
   }
   refusing_ = false;
   ++expected_;
@@ -120,20 +132,17 @@ bool InMessages::arrived(const MessageFrame& frame, const Deliver& deliver) {
       refuse();
       break;
     }
-    *held_bytes_total_ -= held.bytes.size();
+    holds_no_more(held.bytes.size());
     held_->erase(held_->begin());
     ++expected_;
   }
-  return true;
+  return Arrival::taken;
 }
 
-bool InMessages::hold(const MessageFrame& frame) {
+void InMessages::hold(const MessageFrame& frame) {
   if (held_ == nullptr) held_ = std::make_unique<std::map<uint64_t, Held>>();
-  const auto [place, fresh] = held_->try_emplace(frame.sequence);
-  if (!fresh) return true;
-  place->second = {frame.empty, {frame.bytes.begin(), frame.bytes.end()}};
-  *held_bytes_total_ += frame.bytes.size();
-  return true;
+  held_->emplace(frame.sequence, Held{frame.empty, {frame.bytes.begin(), frame.bytes.end()}});
+  holds(frame.bytes.size());
 }
 
 void InMessages::refuse() {
@@ -145,11 +154,11 @@ void InMessages::refuse() {
 
 void InMessages::forget_held() {
   if (in_parts_ != nullptr) {
-    for (const auto& [sequence, message] : *in_parts_) *held_bytes_total_ -= message.bytes.size();
+    for (const auto& [sequence, message] : *in_parts_) holds_no_more(message.bytes.size());
     in_parts_.reset();
   }
   if (held_ == nullptr) return;
-  for (const auto& [sequence, held] : *held_) *held_bytes_total_ -= held.bytes.size();
+  for (const auto& [sequence, held] : *held_) holds_no_more(held.bytes.size());
   held_.reset();
 }
 

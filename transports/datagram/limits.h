@@ -41,6 +41,7 @@ inline constexpr uint32_t burst_datagrams_most = 64;   // on a fast path: a batc
 inline constexpr uint32_t messages_window_max = 1024;  // numbers of one connection in flight, whatever was negotiated
 inline constexpr uint32_t chunks_window = 4096;        // of one RMA operation in flight, from the first one missing
 inline constexpr size_t held_bytes_max = 16u << 20;    // messages that came before their turn, all connections together
+inline constexpr size_t held_bytes_of_one_max = held_bytes_max / 16;  // of one of them
 inline constexpr uint32_t operation_slots_max = 1u << 16;
 
 // A connection on which nothing has been under way for so long rests: it keeps numbers and no machines. Congestion control begins

@@ -4,9 +4,9 @@
 // never sent; after receiver_not_ready all that is not delivered goes out again in a new flight after a pause, until its send
 // timeout: then it ends as receiver_not_ready, and can no longer be delivered. Unreliable: ends when it goes out, and goes out
 // once. Guarantees (receiver): reliable ordered: each once, in order; unordered: each once; unreliable: as they come. What comes
-// before its turn is held within held_bytes_max of all connections; for more, its packet is not taken (and comes again). A message
-// that is longer than what fits a packet goes in parts; those of one flight make it whole again, in any order. Source: CCI §III.B,
-// §IV.C.
+// before its turn is held within held_bytes_of_one_max, and held_bytes_max of all connections; for more there is no room (and it
+// comes again). The first that is missing always has room. A message that is longer than what fits a packet goes in parts; those
+// of one flight make it whole again, in any order. Source: CCI §III.B, §IV.C.
 #pragma once
 #include <functional>
 #include <map>
@@ -104,6 +104,13 @@ class OutMessages {
   Duration pause_{0};   // not 0: refused, and nothing was delivered since
 };
 
+// What became of a message that came, or of a part of one.
+enum class Arrival : uint8_t {
+  taken,    // or late, or refused: it need not come again as it is
+  no_room,  // it would have to be held: nothing was done, and it must come again
+  fault,    // the peer's
+};
+
 class InMessages {
  public:
   // Gives a message to the endpoint; false: no receive buffer.
@@ -131,11 +138,8 @@ class InMessages {
   // Nothing is to be told, and nothing is missing that will come.
   [[nodiscard]] bool is_quiet() const;
   [[nodiscard]] Numbers numbers() const { return {expected_, flight_}; }
-  // false: it would have to be held, and there is no room: do not take its packet.
-  [[nodiscard]] bool room_for(const MessageFrame& frame) const;
-  [[nodiscard]] bool room_for(const MessagePartFrame& frame) const;
-  [[nodiscard]] bool arrived(const MessageFrame& frame, const Deliver& deliver);  // false: the peer's fault
-  [[nodiscard]] bool part_arrived(const MessagePartFrame& frame, const Deliver& deliver);
+  [[nodiscard]] Arrival arrived(const MessageFrame& frame, const Deliver& deliver);
+  [[nodiscard]] Arrival part_arrived(const MessagePartFrame& frame, const Deliver& deliver);
   [[nodiscard]] bool due() const { return due_; }
   [[nodiscard]] size_t frame_bytes() const;
   reliability::Carried take(wire::Writer& out, uint8_t carried_kind);
@@ -144,7 +148,10 @@ class InMessages {
   [[nodiscard]] size_t held() const { return held_ == nullptr ? 0 : held_->size(); }
 
  private:
-  [[nodiscard]] bool hold(const MessageFrame& frame);
+  void hold(const MessageFrame& frame);
+  [[nodiscard]] bool has_room(uint64_t sequence, size_t bytes) const;  // of one that is not late
+  void holds(size_t bytes);
+  void holds_no_more(size_t bytes);
   void refuse();
   void forget_held();
   [[nodiscard]] bool is_late(uint64_t sequence, uint32_t flight) const;
@@ -163,10 +170,11 @@ class InMessages {
   // From the first one on that comes before its turn.
   std::unique_ptr<std::map<uint64_t, Held>> held_;  // ordered
   std::unique_ptr<std::set<uint64_t>> delivered_;   // unordered: above expected_
-  size_t* held_bytes_total_ = nullptr;
-  uint64_t expected_ = 0;  // all below were delivered
-  uint64_t version_ = 0;   // counts what was told
-  uint32_t flight_ = 0;    // the one that we take
+  size_t* held_bytes_total_ = nullptr;              // of all connections
+  size_t held_bytes_ = 0;                           // of this one
+  uint64_t expected_ = 0;                           // all below were delivered
+  uint64_t version_ = 0;                            // counts what was told
+  uint32_t flight_ = 0;                             // the one that we take
   uint32_t window_ = 0;
   ports::Attribute attribute_ = ports::Attribute::reliable_ordered;
   bool refusing_ = false;  // tell that the flight before was refused

@@ -1,5 +1,3 @@
-// What comes in. A packet is looked at whole before any of it takes effect: what cannot be taken now is not acknowledged, and comes
-// again.
 #include "transports/datagram/packet_reader.h"
 
 #include <algorithm>
@@ -58,15 +56,22 @@ void PacketReader::on_data(const Address& from, Packet& packet, size_t datagram_
   moves_.heard(*c, from, c->work().received.is_newest(header.number), datagram_size);
   bool eliciting = false;
   if (!may_take(*c, body, eliciting)) return;
-  c->work().received.received(header.number, eliciting, engine_.now());
   engine_.heard(*c);
+  all_had_room_ = true;
   wire::Reader in(body);
   while (in.remaining() > 0 && c->state != State::gone) {
     const std::optional<Frame> frame = decode_frame(in);
     CHECK(frame.has_value());
     on_frame(*c, from, header, *frame);
   }
-  if (c->state != State::gone) engine_.touch(*c);
+  if (c->state == State::gone) return;
+  // A packet with messages that must come again comes again whole: the rest of it is late then. If such a packet counted for
+  // nothing, the message for which others wait might never be taken, as its sender puts it into one packet with later ones.
+  // What the packet acknowledged may have made its own number too old to be remembered.
+  reliability::ReceiveLedger& received = c->work().received;
+  if (all_had_room_ && received.look(header.number) == reliability::ReceiveLedger::Verdict::fresh)
+    received.received(header.number, eliciting, engine_.now());
+  engine_.touch(*c);
 }
 
 std::optional<Bytes> PacketReader::open(Connection& c, const Packet& packet) {
@@ -113,12 +118,6 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
     if (is_one_of<AcceptFrame>(*frame)) accepted = true;
     // It overtook what must come before it.
     if (!greeted || (of_data(*frame) && !accepted)) return false;
-    if (const auto* message = std::get_if<MessageFrame>(&*frame)) {
-      if (!c.work().incoming.room_for(*message)) return false;
-    }
-    if (const auto* part = std::get_if<MessagePartFrame>(&*frame)) {
-      if (!c.work().incoming.room_for(*part)) return false;
-    }
     if (const auto* write = std::get_if<RmaWriteFrame>(&*frame)) described_.push_back(write->operation);
     if (const auto* more = std::get_if<RmaWriteMoreFrame>(&*frame)) {
       const bool is_described = std::find(described_.begin(), described_.end(), more->operation) != described_.end();
@@ -213,14 +212,16 @@ bool PacketReader::deliver(Connection& c, Bytes bytes) {
 
 void PacketReader::on_message(Connection& c, const MessageFrame& frame) {
   if (frame.bytes.size() > c.max_send_bytes) return engine_.violation(c, "a message longer than agreed");
-  if (!c.work().incoming.arrived(frame, [&](Bytes bytes) { return deliver(c, bytes); }))
-    engine_.violation(c, "a message beyond the window");
+  const Arrival arrival = c.work().incoming.arrived(frame, [&](Bytes bytes) { return deliver(c, bytes); });
+  if (arrival == Arrival::fault) engine_.violation(c, "a message beyond the window");
+  if (arrival == Arrival::no_room) all_had_room_ = false;
 }
 
 void PacketReader::on_message_part(Connection& c, const MessagePartFrame& frame) {
   if (frame.total_bytes > c.max_send_bytes) return engine_.violation(c, "a message longer than agreed");
-  if (!c.work().incoming.part_arrived(frame, [&](Bytes bytes) { return deliver(c, bytes); }))
-    engine_.violation(c, "a part of a message that cannot be");
+  const Arrival arrival = c.work().incoming.part_arrived(frame, [&](Bytes bytes) { return deliver(c, bytes); });
+  if (arrival == Arrival::fault) engine_.violation(c, "a part of a message that cannot be");
+  if (arrival == Arrival::no_room) all_had_room_ = false;
 }
 
 // The peer restarted, or gave this connection up long ago. Only who saw our packets knows the key.

@@ -1,5 +1,6 @@
-// What comes in a connection's packets. A packet is looked at whole before any of it takes effect: what cannot be taken now is not
-// acknowledged, and comes again. Private to this room; single-threaded.
+// What comes in a connection's packets. A packet is looked at whole before any of it takes effect: one that cannot be taken now is
+// not acknowledged, and comes again. Neither is one that had messages for which there was no room: the rest of it has taken effect.
+// Private to this room; single-threaded.
 #pragma once
 #include "transports/datagram/engine.h"
 #include "transports/datagram/handshake.h"
@@ -35,6 +36,7 @@ class PacketReader {
   Moves& moves_;
   std::vector<std::byte> opened_;    // the packet that is being read
   std::vector<uint64_t> described_;  // the writes that it describes, so far
+  bool all_had_room_ = true;         // its messages
 };
 
 }  // namespace ccixfer::datagram

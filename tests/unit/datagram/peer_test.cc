@@ -294,6 +294,60 @@ TEST_CASE("peer__sends_what_is_behind_and_never_the_first__holds_no_more_than_it
   REQUIRE(rig.b.transport->held_bytes() == 0);
 }
 
+TEST_CASE("peer__others_fill_the_room_for_later_messages__what_is_due_is_taken_from_every_packet") {
+  ports::TransportOptions options;
+  options.sends_in_flight_max = 512;
+  Rig rig({}, options);
+  Hello greeting = RawPeer::usual();
+  greeting.offer = {4096, 512, 8};
+  const Buffer later(4096);
+  std::vector<std::unique_ptr<RawPeer>> others;
+  for (size_t i = 0; i < 16; ++i) {
+    others.push_back(std::make_unique<RawPeer>(rig, "h" + std::to_string(i)));
+    RawPeer& other = *others.back();
+    other.open_by(greeting);
+    // The last one is beyond its share.
+    for (uint64_t k = 1; k < 258; ++k) other.frames([&](wire::Writer& out) { encode(out, MessageFrame{k, 0, false, later}); });
+    REQUIRE(rig.b.transport->held_bytes() == (i + 1) * held_bytes_of_one_max);
+  }
+  REQUIRE(rig.b.transport->held_bytes() == held_bytes_max);
+
+  RawPeer peer(rig, "x");
+  peer.open();
+  const Buffer bytes(100);
+  const auto say = [&](const std::vector<uint64_t>& sequences) {
+    const uint64_t number = peer.number;
+    peer.frames([&](wire::Writer& out) {
+      for (const uint64_t sequence : sequences) encode(out, MessageFrame{sequence, 0, false, bytes});
+    });
+    return number;
+  };
+  const auto is_acknowledged = [&](uint64_t number) {
+    for (const reliability::Ack& ack : peer.all<reliability::Ack>()) {
+      for (size_t range = 0; range < ack.count; ++range) {
+        if (ack.list[range].first <= number && number <= ack.list[range].last) return true;
+      }
+    }
+    return false;
+  };
+  const uint64_t in_order = say({0, 1});
+  CHECK(rig.b.sink.messages.size() == 2);
+  CHECK(is_acknowledged(in_order));
+  const uint64_t with_later = say({2, 9});
+  CHECK(rig.b.sink.messages.size() == 3);
+  const uint64_t behind_later = say({9, 3});
+  CHECK(rig.b.sink.messages.size() == 4);
+  rig.pass(50ms);
+  peer.settle();
+  CHECK(peer.all<MessageAckFrame>().back().next == 4);
+  CHECK_FALSE(is_acknowledged(with_later));
+  CHECK_FALSE(is_acknowledged(behind_later));
+  CHECK(is_acknowledged(say({4, 5, 6, 7, 8, 9})));
+  CHECK(rig.b.sink.messages.size() == 10);
+  CHECK(rig.b.sink.disconnected.empty());
+  CHECK(rig.b.transport->held_bytes() == held_bytes_max);
+}
+
 TEST_CASE("peer__chunks_in_any_order_twice_and_late__each_is_placed_once") {
   Rig rig;
   RawPeer peer(rig, "p");

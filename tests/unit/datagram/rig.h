@@ -187,6 +187,9 @@ class RawPeer final : public DatagramEvents {
   ConnectionId open(ports::Attribute attribute = ports::Attribute::reliable_ordered, uint64_t from_key = 77) {
     Hello greeting = usual();
     greeting.attribute = attribute;
+    return open_by(greeting, from_key);
+  }
+  ConnectionId open_by(const Hello& greeting, uint64_t from_key = 77) {
     const size_t requests = rig_.b.sink.requests.size();
     knock(greeting, from_key);
     REQUIRE(rig_.b.sink.requests.size() == requests + 1);
@@ -202,8 +205,8 @@ class RawPeer final : public DatagramEvents {
     rig_.world.wake(rig_.b.node);
     settle();
     frames([](wire::Writer& out) { encode_ack(out, ack_to(1), 100); });
-    REQUIRE(rig_.b.sink.accepted.size() == 1);
-    REQUIRE(rig_.b.sink.accepted[0].status == Status::success);
+    REQUIRE(rig_.b.sink.accepted.size() == requests + 1);
+    REQUIRE(rig_.b.sink.accepted.back().status == Status::success);
     got.clear();
     return rig_.b.sink.requests.back();
   }

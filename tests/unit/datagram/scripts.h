@@ -20,12 +20,19 @@ struct Receiver {
   explicit Receiver(Attribute attribute, uint32_t window = 8) { machine.open(window, attribute, held); }
   bool arrives(uint64_t sequence, uint32_t flight = 0, bool empty = false) {
     const Buffer bytes(1, static_cast<std::byte>(sequence));
-    return machine.arrived({sequence, flight, empty, empty ? Bytes{} : Bytes(bytes)}, [&](Bytes message) {
-      if (buffers == 0) return false;
-      --buffers;
-      delivered.push_back(static_cast<int>(message[0]));
-      return true;
-    });
+    return came({sequence, flight, empty, empty ? Bytes{} : Bytes(bytes)}) == Arrival::taken;
+  }
+  Arrival came(const MessageFrame& frame) {
+    return machine.arrived(frame, [&](Bytes message) { return takes(message); });
+  }
+  Arrival part_came(const MessagePartFrame& frame) {
+    return machine.part_arrived(frame, [&](Bytes message) { return takes(message); });
+  }
+  bool takes(Bytes message) {
+    if (buffers == 0) return false;
+    --buffers;
+    delivered.push_back(static_cast<int>(message[0]));
+    return true;
   }
   MessageAckFrame told() {
     Buffer bytes;

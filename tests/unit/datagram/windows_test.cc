@@ -37,16 +37,62 @@ TEST_CASE("in_messages__room__for_what_comes_before_its_turn_only") {
   const Buffer bytes(100);
   Receiver r(Attribute::reliable_ordered);
   r.held = held_bytes_max - 99;
-  REQUIRE(r.machine.room_for({0, 0, false, bytes}));
-  REQUIRE_FALSE(r.machine.room_for({1, 0, false, bytes}));
+  REQUIRE(r.came({0, 0, false, bytes}) == Arrival::taken);
+  REQUIRE(r.came({2, 0, false, bytes}) == Arrival::no_room);
+  REQUIRE(r.came({2, 0, true, {}}) == Arrival::taken);
+  REQUIRE(r.held == held_bytes_max - 99);
   r.held = held_bytes_max - 100;
-  REQUIRE(r.machine.room_for({1, 0, false, bytes}));
+  REQUIRE(r.came({3, 0, false, bytes}) == Arrival::taken);
+  REQUIRE(r.held == held_bytes_max);
+  REQUIRE(r.came({3, 0, false, bytes}) == Arrival::taken);  // it is here
+  REQUIRE(r.came({4, 0, false, bytes}) == Arrival::no_room);
+  REQUIRE(r.came({1, 0, false, bytes}) == Arrival::taken);  // and 2 and 3 after it
+  REQUIRE(r.delivered.size() == 3);
+  REQUIRE(r.held == held_bytes_max - 100);
+  REQUIRE(r.came({4, 0, false, bytes}) == Arrival::taken);
   r.held = held_bytes_max;
   r.machine.leave();
-  REQUIRE(r.machine.room_for({1, 0, false, bytes}));  // it is not kept
+  REQUIRE(r.came({6, 0, false, bytes}) == Arrival::taken);  // it is not kept
   Receiver unordered(Attribute::reliable_unordered);
   unordered.held = held_bytes_max;
-  REQUIRE(unordered.machine.room_for({1, 0, false, bytes}));  // nor is this
+  REQUIRE(unordered.came({1, 0, false, bytes}) == Arrival::taken);  // nor is this
+}
+
+TEST_CASE("in_messages__room_of_one_connection__others_have_the_rest") {
+  const Buffer bytes(held_bytes_of_one_max / 4);
+  Receiver r(Attribute::reliable_ordered, 32);
+  for (const uint64_t sequence : {1u, 2u, 3u, 4u}) REQUIRE(r.came({sequence, 0, false, bytes}) == Arrival::taken);
+  REQUIRE(r.held == held_bytes_of_one_max);
+  REQUIRE(r.came({5, 0, false, Buffer(1)}) == Arrival::no_room);
+  REQUIRE(r.came({0, 0, false, bytes}) == Arrival::taken);
+  REQUIRE(r.delivered.size() == 5);
+  REQUIRE(r.held == 0);
+  REQUIRE(r.came({6, 0, false, bytes}) == Arrival::taken);
+}
+
+TEST_CASE("in_messages__no_room__what_came_in_parts_has_its_place_and_is_never_thrown_away") {
+  const Buffer part(part_bytes, std::byte{1});
+  const Buffer end(10, std::byte{2});
+  const auto parts_of_message = [&](uint64_t sequence, uint8_t index) {
+    return MessagePartFrame{sequence, 0, part_bytes + 10, index, index == 0 ? Bytes(part) : Bytes(end)};
+  };
+  for (const Attribute attribute : {Attribute::reliable_ordered, Attribute::reliable_unordered}) {
+    Receiver r(attribute);
+    REQUIRE(r.part_came(parts_of_message(1, 0)) == Arrival::taken);
+    REQUIRE(r.part_came(parts_of_message(2, 0)) == Arrival::taken);
+    r.held = held_bytes_max;
+    REQUIRE(r.part_came(parts_of_message(3, 0)) == Arrival::no_room);
+    REQUIRE(r.part_came(parts_of_message(0, 0)) == Arrival::taken);  // the first that is missing: beyond the bound
+    REQUIRE(r.part_came(parts_of_message(1, 1)) == Arrival::taken);
+    // Whole, and longer than its parts said: only what was counted has a place.
+    const bool is_ordered = attribute == Attribute::reliable_ordered;
+    REQUIRE(r.came({2, 0, false, Buffer(part_bytes + 11)}) == (is_ordered ? Arrival::no_room : Arrival::taken));
+    REQUIRE(r.came({2, 0, false, Buffer(part_bytes + 10)}) == Arrival::taken);
+    REQUIRE(r.part_came(parts_of_message(0, 1)) == Arrival::taken);
+    REQUIRE(r.delivered.size() == 3);
+    REQUIRE(r.told().next == 3);
+    REQUIRE(r.held == held_bytes_max - 2 * (part_bytes + 10));
+  }
 }
 
 TEST_CASE("in_messages__empty_ones__take_their_number_and_nobody_gets_them") {
