@@ -92,6 +92,7 @@ class DatagramNet {
   // The longest message is what one datagram of so many bytes carries.
   [[nodiscard]] virtual uint32_t message_datagram_bytes() const { return datagram_bytes_max(); }
   [[nodiscard]] virtual Result<uint64_t> resolve(std::string_view uri) = 0;  // usage: malformed; else a query, never 0
+  virtual void forget(uint64_t /*query*/) {}                                 // nobody wants its end any more: it may not come
   // 1 to batch_datagrams_max of them, in this order. Takes at least one, unless it says why not.
   [[nodiscard]] virtual Sent send(std::span<const Datagram> batch) = 0;
   // The same for the last words of a transport that is being destroyed: there will be no writable()

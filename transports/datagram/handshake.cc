@@ -330,7 +330,9 @@ void Handshake::released(const Connection& c) {
   proof_.released(c);
   if (!c.dialler) hellos_.end(cookies_.name(c.address, c.remote_index, c.remote_key));
   const Work* work = c.work_if_any();
-  if (work != nullptr && work->dialling != nullptr && work->dialling->query != 0) by_query_.erase(work->dialling->query);
+  if (work == nullptr || work->dialling == nullptr || work->dialling->query == 0) return;
+  net_.forget(work->dialling->query);
+  by_query_.erase(work->dialling->query);
 }
 
 }  // namespace ccixfer::datagram

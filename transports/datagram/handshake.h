@@ -16,7 +16,7 @@ namespace ccixfer::datagram {
 class Handshake {
  public:
   // `datagram_bytes`: what we offer to peers. `congestion`: of the connections that it begins.
-  Handshake(Engine& engine, Outbox& outbox, const DatagramNet& net, Proof& proof, ports::Entropy& entropy, uint32_t datagram_bytes,
+  Handshake(Engine& engine, Outbox& outbox, DatagramNet& net, Proof& proof, ports::Entropy& entropy, uint32_t datagram_bytes,
             reliability::Congestion congestion, std::shared_ptr<reliability::PathMemory> paths)
       : engine_(engine),
         outbox_(outbox),
@@ -64,7 +64,7 @@ class Handshake {
 
   Engine& engine_;
   Outbox& outbox_;
-  const DatagramNet& net_;
+  DatagramNet& net_;
   Proof& proof_;
   ports::Entropy& entropy_;
   CookieJar cookies_;

@@ -19,6 +19,7 @@
 #include "transports/inet/resolver.h"
 #include "transports/inet/uri.h"
 #include "transports/udp/multicast.h"
+#include "transports/udp/name_turns.h"
 #include "transports/udp/pieces.h"
 
 namespace ccixfer::udp {
@@ -144,8 +145,9 @@ struct UdpNet::Impl {
   std::optional<inet::Resolver> resolver;
   std::vector<Answer> answers;  // that poll() is to report
   uint64_t last_query = 0;
+  std::map<uint64_t, std::string> asked;  // the names that are being looked up
+  NameTurns turns;
   Joins joins;           // false once the kernel refused
-  size_t names = 0;      // that were looked up: a name of several addresses stands for another one each time
   bool readable = true;  // there may be more: no event will tell again
   bool full = false;     // a send found no room, and no event has told of any since
   uint32_t guesses = 0;
@@ -239,11 +241,18 @@ Result<uint64_t> UdpNet::resolve(std::string_view uri) {
     net.answer(query, address);
   } else {
     if (!net.resolver) net.resolver.emplace(net.watched.wake_handle());
-    if (!net.resolver->resolve(query, name->host, name->port))
+    if (net.resolver->resolve(query, name->host, name->port)) {
+      net.asked[query] = name->host;
+    } else {
       net.answers.push_back({query, Status::busy, {}, "too many names to resolve"});
+    }
   }
   net.arm();
   return query;
+}
+
+void UdpNet::forget(uint64_t query) {
+  if (impl_->asked.erase(query) > 0) impl_->resolver->forget(query);
 }
 
 // The other family is reached by a socket of all addresses only.
@@ -317,6 +326,8 @@ void UdpNet::leave_group(uint32_t member) {
 
 void UdpNet::Impl::take_answers() {
   for (const inet::Resolver::Answer& found : resolver->take()) {
+    const auto name = asked.extract(found.id);
+    if (name.empty()) continue;  // nobody waits for it any more
     if (found.addresses.empty()) {
       answers.push_back({found.id, found.unknown ? Status::not_found : Status::unreachable, {}, found.reason});
       continue;
@@ -324,8 +335,7 @@ void UdpNet::Impl::take_answers() {
     std::vector<inet::Address> reached;
     std::copy_if(found.addresses.begin(), found.addresses.end(), std::back_inserter(reached),
                  [&](const inet::Address& address) { return reaches(address_of(address.storage)); });
-    // Nobody says that none is there: who dials again, as the one before did not answer, gets the next one.
-    answer(found.id, reached.empty() ? found.addresses.front() : reached[names++ % reached.size()]);
+    answer(found.id, reached.empty() ? found.addresses.front() : reached[turns.next(name.mapped()) % reached.size()]);
   }
 }
 

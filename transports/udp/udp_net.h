@@ -61,6 +61,7 @@ class UdpNet final : public datagram::DatagramNet {
   [[nodiscard]] bool knows_path(const datagram::Address& peer) const override;
   [[nodiscard]] uint32_t message_datagram_bytes() const override;
   [[nodiscard]] Result<uint64_t> resolve(std::string_view uri) override;
+  void forget(uint64_t query) override;
   [[nodiscard]] datagram::Sent send(std::span<const datagram::Datagram> batch) override;
   void send_last(std::span<const datagram::Datagram> batch) override;
   [[nodiscard]] bool has_groups() const override { return true; }

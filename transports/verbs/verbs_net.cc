@@ -184,6 +184,7 @@ uint32_t VerbsNet::unsent(PairId id) const {
 void VerbsNet::close(PairId id) {
   Pair* pair = find(id);
   if (pair == nullptr) return;
+  if (pair->state == State::naming) resolver_->forget(id);
   if (pair->state == State::requested) {
     static_cast<void>(rdma_reject(pair->manager.get(), nullptr, 0));
     --requests_;
