@@ -30,7 +30,6 @@ void Moves::on_challenge(Connection& c, const Address& from, const PathChallenge
 void Moves::on_answer(Connection& c, const Address& from, const PathAnswerFrame& frame) {
   if (c.work().check == nullptr || c.work().check->is_pausing()) return;
   if (frame.token == c.work().check->tokens().there && from == c.work().check->there()) {
-    engine_.heard(c);
     c.work().check->answered();
     return go_on(c);
   }
@@ -79,6 +78,7 @@ void Moves::move(Connection& c) {
   engine_.counters().add(Counter::addresses_changed);
   log(LogLevel::info, "connection={}.{} peer moved from={} port={} to={} port={}", c.id.index, c.id.generation,
       printable(net_.host_of(c.address)), c.address.port, printable(net_.host_of(to)), to.port);
+  engine_.heard(c);
   handshake_.moved(c, to);
   outcomes_.moved(c);
   engine_.touch(c);

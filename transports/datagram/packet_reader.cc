@@ -54,9 +54,11 @@ void PacketReader::on_data(const Address& from, Packet& packet, size_t datagram_
     body = *frames;
   }
   moves_.heard(*c, from, c->work().received.is_newest(header.number), datagram_size);
-  bool eliciting = false;
-  if (!may_take(*c, body, eliciting)) return;
-  engine_.heard(*c);
+  Says says;
+  if (!may_take(*c, body, says)) return;
+  // A plain peer that sends from another address, and still answers at the one of before, is not moved there: its content is not
+  // taken. If its answers kept the connection alive, that would be so for ever.
+  if (c->secured != nullptr || !says.only_of_path) engine_.heard(*c);
   all_had_room_ = true;
   wire::Reader in(body);
   while (in.remaining() > 0 && c->state != State::gone) {
@@ -70,7 +72,7 @@ void PacketReader::on_data(const Address& from, Packet& packet, size_t datagram_
   // What the packet acknowledged may have made its own number too old to be remembered.
   reliability::ReceiveLedger& received = c->work().received;
   if (all_had_room_ && received.look(header.number) == reliability::ReceiveLedger::Verdict::fresh)
-    received.received(header.number, eliciting, engine_.now());
+    received.received(header.number, says.asks_for_ack, engine_.now());
   engine_.touch(*c);
 }
 
@@ -92,7 +94,7 @@ std::optional<Bytes> PacketReader::open(Connection& c, const Packet& packet) {
   return opened_;
 }
 
-bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
+bool PacketReader::may_take(Connection& c, Bytes body, Says& says) {
   wire::Reader in(body);
   bool first = true;
   bool asks_path = false;
@@ -106,14 +108,16 @@ bool PacketReader::may_take(Connection& c, Bytes body, bool& eliciting) {
       return false;
     }
     first = false;
+    const bool is_of_path = is_one_of<PathChallengeFrame, PathAnswerFrame>(*frame);
+    says.only_of_path = says.only_of_path && is_of_path;
     if (is_one_of<reliability::Ack>(*frame)) continue;
-    if (is_one_of<PathChallengeFrame, PathAnswerFrame>(*frame)) {
+    if (is_of_path) {
       // Whoever has the keys could have many answers sent to somebody else for one packet.
       if (!std::exchange(asks_path, true)) continue;
       engine_.violation(c, "more than one question of the path");
       return false;
     }
-    eliciting = true;
+    says.asks_for_ack = true;
     if (is_one_of<HelloReplyFrame, GreetingFrame, EndNoticeFrame>(*frame)) greeted = true;
     if (is_one_of<AcceptFrame>(*frame)) accepted = true;
     // It overtook what must come before it.

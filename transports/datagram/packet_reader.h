@@ -22,7 +22,12 @@ class PacketReader {
  private:
   // The frames of a sealed packet, valid until the next one; nullopt: it does not open, or not yet.
   [[nodiscard]] std::optional<Bytes> open(Connection& c, const Packet& packet);
-  [[nodiscard]] bool may_take(Connection& c, Bytes body, bool& eliciting);  // looks at all frames before any takes effect
+  // What a packet says.
+  struct Says {
+    bool asks_for_ack = false;
+    bool only_of_path = true;  // questions and answers of where the peer is, and nothing else
+  };
+  [[nodiscard]] bool may_take(Connection& c, Bytes body, Says& says);  // looks at all frames before any takes effect
   void on_plain_from_elsewhere(Connection& c, const Address& from, const Packet& packet, size_t datagram_size);
   void on_frame(Connection& c, const Address& from, const PacketHeader& header, const Frame& frame);
   [[nodiscard]] bool deliver(Connection& c, Bytes message);

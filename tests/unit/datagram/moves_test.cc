@@ -1,4 +1,6 @@
 // Peers whose address changes while a connection lasts, and others who say so of peers that are where they were.
+#include <algorithm>
+
 #include "core/base/log.h"
 #include "tests/unit/datagram/rig.h"
 #include "tests/unit/stream/own_trust.h"
@@ -397,6 +399,47 @@ TEST_CASE("moves__plain__the_peer_is_silent_where_it_was__it_moves_and_what_it_s
   CHECK(rig.b.counters.get(Counter::addresses_changed) == 1);
   there.frames_as(7, [](wire::Writer& out) { encode(out, MessageFrame{0, 0, false, as_bytes("hello")}); });
   CHECK(rig.b.sink.messages.size() == 1);
+}
+
+// The host has a new address, from which the kernel sends, and the one of before is still there: what came to it is answered from
+// it.
+TEST_CASE("moves__plain__sends_from_elsewhere_and_answers_where_it_was__ends_and_does_not_hang") {
+  MovingRig moving(false);
+  Rig& rig = moving.rig;
+  RawPeer elsewhere(rig, "s");
+  const Address there = elsewhere.address();
+  const auto frame_of = [](const Buffer& bytes) {
+    const auto packet = open_packet(bytes);
+    REQUIRE(packet);
+    wire::Reader in(packet->body);
+    return decode_frame(in);
+  };
+  std::vector<uint64_t> asked_there;
+  rig.fabric.stand_between([&](const std::string& from, Buffer& bytes) {
+    if (from != "a") return true;
+    const auto frame = frame_of(bytes);
+    const auto* answer = frame ? std::get_if<PathAnswerFrame>(&*frame) : nullptr;
+    const auto is_of_there = [&] { return std::find(asked_there.begin(), asked_there.end(), answer->token) != asked_there.end(); };
+    if (answer != nullptr && !is_of_there()) return true;
+    rig.fabric.forge(there, rig.b.net->address(), bytes);
+    return false;
+  });
+  REQUIRE(rig.a.send(rig.at_a, filled(500, 1), 1) == Status::success);
+  size_t handed_on = 0;
+  const auto is_over = [&] { return !rig.a.sink.disconnected.empty() && !rig.b.sink.disconnected.empty(); };
+  const auto goes_on = [&] { return moving.changed() > 0 && rig.a.status_of(1) == Status::success; };
+  for (int i = 0; i < 600 && !is_over() && !goes_on(); ++i) {
+    rig.pass(50ms);
+    elsewhere.settle();
+    for (; handed_on < elsewhere.got.size(); ++handed_on) {
+      const auto frame = frame_of(elsewhere.got[handed_on]);
+      const auto* challenge = frame ? std::get_if<PathChallengeFrame>(&*frame) : nullptr;
+      if (challenge != nullptr) asked_there.push_back(challenge->token);
+      rig.fabric.forge(rig.b.net->address(), rig.a.net->address(), elsewhere.got[handed_on]);
+    }
+  }
+  CHECK(asked_there.size() > 1);
+  CHECK((is_over() || goes_on()));
 }
 
 TEST_CASE("moves__nobody_answers_there__asked_a_few_times_and_the_connection_stays") {
