@@ -235,7 +235,9 @@ void Handshake::on_handshake(const Address& from, const Packet& packet) {
       (c->remote_key != 0 && c->remote_key != piece->key)) {
     return engine_.counters().add(Counter::datagrams_rejected);
   }
-  if (!c->secured->is_confirmed() && !piece->bytes.empty() && !proof_.has_time()) return;  // it comes again
+  // Late: the peer has what it needs. Such packets are not sealed, so anybody can make them up: they say nothing of the peer.
+  if (c->secured->is_confirmed()) return;
+  if (!piece->bytes.empty() && !proof_.has_time()) return;  // it comes again
   if (c->remote_key == 0) {
     if (c->state != State::hello_sent) return;  // nobody has been asked yet
     c->remote_index = header.source;
@@ -243,7 +245,6 @@ void Handshake::on_handshake(const Address& from, const Packet& packet) {
     c->work().dialling->next_hello = never;
     agree_on_packets(*c, piece->datagram_bytes);
   }
-  engine_.heard(*c);
   proof_.on_piece(*c, *piece);
   if (c->state != State::gone) engine_.touch(*c);
 }

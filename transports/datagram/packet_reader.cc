@@ -56,9 +56,6 @@ void PacketReader::on_data(const Address& from, Packet& packet, size_t datagram_
   moves_.heard(*c, from, c->work().received.is_newest(header.number), datagram_size);
   Says says;
   if (!may_take(*c, body, says)) return;
-  // A plain peer that sends from another address, and still answers at the one of before, is not moved there: its content is not
-  // taken. If its answers kept the connection alive, that would be so for ever.
-  if (c->secured != nullptr || !says.only_of_path) engine_.heard(*c);
   all_had_room_ = true;
   wire::Reader in(body);
   while (in.remaining() > 0 && c->state != State::gone) {
@@ -71,8 +68,11 @@ void PacketReader::on_data(const Address& from, Packet& packet, size_t datagram_
   // nothing, the message for which others wait might never be taken, as its sender puts it into one packet with later ones.
   // What the packet acknowledged may have made its own number too old to be remembered.
   reliability::ReceiveLedger& received = c->work().received;
-  if (all_had_room_ && received.look(header.number) == reliability::ReceiveLedger::Verdict::fresh)
-    received.received(header.number, says.asks_for_ack, engine_.now());
+  const bool is_fresh = received.look(header.number) == reliability::ReceiveLedger::Verdict::fresh;
+  if (all_had_room_ && is_fresh) received.received(header.number, says.asks_for_ack, engine_.now());
+  // Copies of a packet that was not taken whole, which anybody can send, are no sign of life. Nor is what a plain peer answers at
+  // the address of before while it sends from another: it is not moved, so its content is not taken, and that would be for ever.
+  if (all_had_room_ && (c->secured != nullptr || !says.only_of_path)) engine_.heard(*c);
   engine_.touch(*c);
 }
 

@@ -30,7 +30,6 @@ void Proof::answer(Connection& c, Bytes first_words) {
 }
 
 void Proof::on_piece(Connection& c, const HandshakePiece& piece) {
-  if (c.secured->is_confirmed()) return;  // late: the peer has what it needs
   if (!c.secured->told(piece.arrived_bytes)) return engine_.counters().add(Counter::acks_rejected);
   if (piece.bytes.empty() || c.state == State::lingering) return;
   take(c, piece.offset_bytes, piece.bytes);

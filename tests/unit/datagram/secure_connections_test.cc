@@ -331,6 +331,37 @@ TEST_CASE("secure_datagrams__plain_packets_for_a_sealed_connection__are_counted_
   CHECK(rig.b.sink.disconnected.empty());
 }
 
+// Packets of the handshake are not sealed: whoever saw one sends copies, or makes some up.
+TEST_CASE("secure_datagrams__pieces_of_the_handshake_in_a_silent_peers_name__do_not_keep_it_alive") {
+  SecureRig secure;
+  Rig& rig = secure.rig;
+  std::vector<Buffer> pieces;
+  rig.fabric.stand_between([&](const std::string& from, Buffer& bytes) {
+    const auto packet = open_packet(bytes);
+    if (from == "a" && packet && packet->header.kind == PacketKind::handshake) pieces.push_back(bytes);
+    return true;
+  });
+  rig.connect();
+  REQUIRE_FALSE(pieces.empty());
+  rig.fabric.stand_between([](const std::string& from, Buffer&) { return from != "a"; });
+  const Address of_a = rig.a.net->address();
+  const auto packet = open_packet(pieces.back());
+  HandshakePiece piece = decode_handshake_piece(packet->body).value();
+  for (int i = 0; i < 120 && rig.b.sink.disconnected.empty(); ++i) {
+    piece.offset_bytes += static_cast<uint32_t>(piece.bytes.size());
+    Buffer made_up;
+    wire::Writer out(made_up);
+    begin_packet(out, packet->header);
+    encode(out, piece);
+    end_packet(out);
+    for (const Buffer& each : pieces) rig.fabric.forge(of_a, rig.b.net->address(), each);
+    rig.fabric.forge(of_a, rig.b.net->address(), made_up);
+    rig.pass(1s);
+  }
+  REQUIRE(rig.b.sink.disconnected.size() == 1);
+  CHECK(rig.b.sink.disconnected[0].status == Status::timed_out);
+}
+
 // A damaged header must not make the other end say that the connection is gone.
 TEST_CASE("secure_datagrams__a_damaged_header__is_not_answered") {
   SecureRig secure;
