@@ -22,6 +22,7 @@ void SendLedger::Outcome::clear() {
 
 uint64_t SendLedger::sent(Instant now, uint32_t bytes, bool eliciting, bool limited, std::vector<Carried> carried) {
   const uint64_t number = next_++;
+  while (skipped_.skips(next_)) ++next_;
   if (!eliciting) return number;
   packets_.push_back({number, now, bytes, limited, rate_.sent(now, in_flight_bytes_), std::move(carried)});
   in_flight_bytes_ += bytes;
@@ -40,7 +41,7 @@ void SendLedger::walk(const Ack& ack, Outcome& out) {
     SentPacket& packet = packets_.front();
     for (; ack.list[range - 1].last < packet.number; ++steps_) --range;
     const bool told = ack.list[range - 1].first <= packet.number;
-    if (!told && packet.number + packet_threshold > largest_acked_) {
+    if (!told && packet.number + packet_threshold + skipped_.between(packet.number, largest_acked_) > largest_acked_) {
       kept[kept_count++] = std::move(packet);
     } else {
       in_flight_bytes_ -= packet.bytes;
@@ -52,7 +53,7 @@ void SendLedger::walk(const Ack& ack, Outcome& out) {
 }
 
 bool SendLedger::acknowledge(const Ack& ack, Instant now, RttEstimator& rtt, Outcome& out) {
-  if (ack.largest() >= next_) return false;
+  if (ack.largest() >= next_ || skipped_.is_named_by(ack)) return false;
   largest_acked_ = std::max(largest_acked_, ack.largest());
   any_acked_ = true;
   const size_t before = out.acked.size();

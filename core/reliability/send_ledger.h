@@ -3,7 +3,8 @@
 // The owner sends the content of a lost packet again, under a new number, if it still matters.
 //
 // Guarantees: every packet that asks for an ack ends exactly once, acked or lost (a late ack of a lost one is of no consequence);
-// an ack of a number that was never sent is a violation and changes nothing. Loss: packet_threshold newer ones were acked, or 9/8
+// an ack of a number that was never sent is a violation and changes nothing; some numbers are left out, so that a receiver which
+// acknowledges what it did not get is found (skipped_numbers.h). Loss: packet_threshold newer ones were acked, or 9/8
 // of a round trip has passed since (RFC 9002 §6.1). Tail loss: after a timeout (RFC 6298) without an ack the owner sends a probe,
 // the content of the oldest packet once more or a ping; the timeout doubles up to rto_max; after probes_max in a row all that is in
 // flight is lost. Bounds: records of packets that ask for an ack only: in_flight_bytes_max, and the owner's window below it.
@@ -20,6 +21,7 @@
 #include "core/reliability/ack.h"
 #include "core/reliability/delivery_rate.h"
 #include "core/reliability/rtt.h"
+#include "core/reliability/skipped_numbers.h"
 
 namespace ccixfer::reliability {
 
@@ -58,6 +60,7 @@ class SendLedger {
   [[nodiscard]] uint64_t next_number() const { return next_; }
   // Where another ledger of the same connection was, with nothing in flight. Of a new one.
   void go_on(uint64_t next_number) { next_ = next_number; }
+  void leave_out_numbers(uint64_t secret) { skipped_.begin(secret); }
   // Takes the next number. Not eliciting: nothing is remembered of it.
   uint64_t sent(Instant now, uint32_t bytes, bool eliciting, bool limited, std::vector<Carried> carried);
   // false: it acknowledges what was never sent.
@@ -83,6 +86,7 @@ class SendLedger {
   [[nodiscard]] Instant probe_at(const RttEstimator& rtt) const;
 
   RingBuffer<SentPacket> packets_;  // in flight, by number
+  SkippedNumbers skipped_;
   uint64_t next_ = 0;
   uint64_t largest_acked_ = 0;
   uint64_t in_flight_bytes_ = 0;

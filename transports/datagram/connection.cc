@@ -11,6 +11,7 @@ namespace ccixfer::datagram {
 void Connection::wake() {
   work_ = std::make_unique<Work>();
   datagram::go_on(*work_, resting_);
+  if (terms != nullptr) work_->sent.leave_out_numbers(terms->secrets->secret(local_key));
   if (packet_bytes != 0) {
     work_->path = std::make_unique<reliability::PathMtu>(packet_bytes_base, datagram_bytes);
     work_->path->go_on(packet_bytes, resting_.path_search_at);

@@ -6,6 +6,7 @@
 
 #include "core/reliability/rtt.h"
 #include "transports/connection/connection.h"
+#include "transports/datagram/cookie_jar.h"
 #include "transports/datagram/datagram_net.h"
 #include "transports/datagram/secured.h"
 #include "transports/datagram/work.h"
@@ -19,6 +20,7 @@ struct Terms {
   reliability::Congestion congestion = reliability::Congestion::new_reno;
   std::shared_ptr<reliability::PathMemory> paths;  // none: each connection begins from nothing
   const DatagramNet* net = nullptr;
+  const CookieJar* secrets = nullptr;
   size_t held_bytes = 0;  // of messages that came before their turn, of all connections
   Instant now{};          // of this turn
 };

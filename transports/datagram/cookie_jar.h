@@ -22,6 +22,8 @@ class CookieJar {
   [[nodiscard]] uint64_t name(const Address& from, uint32_t source, uint64_t key) const {
     return proof(UINT64_MAX, from, source, key);
   }
+  // Of a connection with this key, which its peer knows. It never leaves the process.
+  [[nodiscard]] uint64_t secret(uint64_t key) const { return proof(UINT64_MAX - 1, {}, 0, key); }
 
  private:
   [[nodiscard]] uint64_t proof(uint64_t issued_at_ns, const Address& from, uint32_t source, uint64_t key) const;

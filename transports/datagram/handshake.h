@@ -27,6 +27,7 @@ class Handshake {
         datagram_bytes_(datagram_bytes) {
     terms_.paths = std::move(paths);
     terms_.net = &net;
+    terms_.secrets = &cookies_;
     terms_.congestion = congestion;
   }
 

@@ -163,6 +163,30 @@ TEST_CASE("peer__acks_what_was_never_sent__counted_and_cut_off_with_a_reason") {
   REQUIRE(byes[0].notice.status == Status::error);
 }
 
+// What it has not got, too: all below the newest.
+TEST_CASE("peer__acknowledges_whatever_is_sent__names_a_number_that_was_left_out_and_is_cut_off") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  const ConnectionId id = peer.open();
+  uint64_t messages = 0;
+  for (; rig.b.sink.disconnected.empty() && messages < 100'000; ++messages) {
+    if (rig.b.send(id, Buffer(10), messages) != Status::success) break;
+    peer.settle();
+    if (peer.got.empty()) continue;
+    const uint64_t newest = open_packet(peer.got.back())->header.number;
+    peer.got.clear();
+    peer.frames([&](wire::Writer& out) {
+      encode_ack(out, RawPeer::ack_to(newest), 100);
+      MessageAckFrame told;
+      told.next = messages + 1;
+      encode(out, told);
+    });
+  }
+  CHECK(messages > 100);
+  CHECK(rig.b.counters.get(Counter::acks_rejected) == 1);
+  REQUIRE(rig.b.sink.disconnected.size() == 1);
+}
+
 TEST_CASE("peer__frames_that_break_the_protocol__counted_and_cut_off") {
   using Body = std::function<void(wire::Writer&)>;
   const ports::RemoteRef nowhere;

@@ -382,3 +382,51 @@ TEST_CASE("send_ledger__an_outcome_that_is_cleared__tells_nothing_of_before") {
   REQUIRE(rig.out.lost.empty());
   REQUIRE(rig.out.acked.empty());
 }
+
+TEST_CASE("send_ledger__numbers_that_are_left_out__are_no_loss_and_whoever_acknowledges_one_is_found") {
+  Rig rig;
+  rig.ledger.leave_out_numbers(4711);
+  std::vector<uint64_t> left_out;
+  uint64_t expected = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const uint64_t number = rig.send();
+    for (; expected < number; ++expected) left_out.push_back(expected);
+    ++expected;
+    // An honest receiver: two ranges from the first number left out on.
+    rig.now += 1ms;
+    const uint64_t first = left_out.empty() ? 0 : left_out.back() + 1;
+    if (first == 0) {
+      REQUIRE(rig.ack({{0, number}}));
+    } else {
+      REQUIRE(rig.ack({{first, number}, {first - 2, first - 2}}));
+    }
+    REQUIRE(numbers(rig.out.acked) == std::vector<uint64_t>{number});
+    REQUIRE(rig.out.lost.empty());
+  }
+  CHECK(left_out.size() > 3);
+  CHECK(left_out.size() < 30);
+  const uint64_t newest = rig.ledger.next_number() - 1;
+  CHECK_FALSE(rig.ack({{0, newest}}));
+  CHECK(rig.out.acked.empty());
+  CHECK_FALSE(rig.ack({{newest, newest}, {left_out.back(), left_out.back()}}));
+  CHECK(rig.ack({{left_out.back() + 1, newest}}));
+}
+
+TEST_CASE("send_ledger__a_number_left_out__does_not_count_among_those_that_overtake") {
+  Rig rig;
+  rig.ledger.leave_out_numbers(4711);
+  uint64_t before = rig.send();
+  uint64_t next = rig.send();
+  while (next == before + 1) {
+    REQUIRE(rig.ack({{before, before}}));
+    before = next;
+    next = rig.send();
+  }
+  REQUIRE(next == before + 2);
+  REQUIRE(rig.send() == next + 1);
+  REQUIRE(rig.ack({{next, next + 1}}));  // two have overtaken it
+  CHECK(rig.out.lost.empty());
+  REQUIRE(rig.send() == next + 2);
+  REQUIRE(rig.ack({{next, next + 2}}));
+  CHECK(numbers(rig.out.lost) == std::vector<uint64_t>{before});
+}
