@@ -18,6 +18,7 @@ struct Server::Session {
   ports::Handle region, local, address;
   uint64_t mailbox = 0, echo_mailbox = 0;
   uint32_t in_flight = 0;  // writes and puts of ours: they read `memory`
+  Instant opens_by = never;
   bool opened = false;
   bool left = false;
 };
@@ -25,7 +26,7 @@ struct Server::Session {
 Server::Server(cci::Endpoint& endpoint, ports::Entropy& entropy, Wait wait) : endpoint_(endpoint), entropy_(entropy), wait_(wait) {}
 Server::~Server() = default;
 
-Instant Server::next_deadline() const { return endpoint_.next_deadline(); }
+Instant Server::next_deadline() const { return std::min(endpoint_.next_deadline(), silent_until_); }
 
 Server::Session* Server::find(uint64_t id) {
   const auto found = sessions_.find(id);
@@ -34,9 +35,11 @@ Server::Session* Server::find(uint64_t id) {
 
 // What is asked for here and does not go out at once is work for the next turn: the endpoint's deadline says so.
 void Server::turn(Instant now) {
+  now_ = now;
   endpoint_.turn(now);
   while (auto event = endpoint_.get_event()) handle(*event);
   while (const auto completion = endpoint_.mailboxes().next_completion()) on_completion(*completion);
+  if (silent_until_ <= now) drop_silent();
   if (leaving_) sweep();
 }
 
@@ -48,6 +51,8 @@ void Server::handle(cci::Event& event) {
     case cci::EventType::accept:
       if (event.status != Status::success) return leave(*session);
       session->connection = event.connection;
+      session->opens_by = after(now_, open_time);
+      silent_until_ = std::min(silent_until_, session->opens_by);
       return;
     case cci::EventType::receive:
       return on_message(*session, event.data());
@@ -185,6 +190,19 @@ void Server::drop(Session& session, std::string why) {
   last_drop_ = std::move(why);
   endpoint_.disconnect(session.connection);
   leave(session);
+}
+
+// It would keep others out for as long as its connection lasts.
+void Server::drop_silent() {
+  silent_until_ = never;
+  for (const auto& [id, session] : sessions_) {
+    if (session->opened || session->left) continue;
+    if (session->opens_by <= now_) {
+      drop(*session, "no `open` came");
+    } else {
+      silent_until_ = std::min(silent_until_, session->opens_by);
+    }
+  }
 }
 
 void Server::leave(Session& session) {

@@ -1,6 +1,7 @@
 // The serving side of a measurement: answers echoes, lends memory and mailboxes to peers, puts and writes back what `completion`
 // needs. Several asking sides at once, each with its own memory; one that goes takes its memory with it, once no operation of ours
-// uses it. A peer that asks for too much, or speaks out of turn, is disconnected; the others do not notice.
+// uses it. A peer that asks for too much, speaks out of turn, or says nothing for open_time is disconnected; the others do not
+// notice.
 // In: now, and the endpoint's events. Errors: none of its own; what a peer did is counted in `dropped()`.
 // Bounds: sessions_max, memory_bytes_max a session; connections that only are there are the transport's to bound.
 #pragma once
@@ -16,6 +17,7 @@
 namespace ccixfer::bench {
 
 inline constexpr size_t sessions_max = 8;
+inline constexpr Duration open_time = std::chrono::seconds(10);  // in which a session says what it wants
 
 class Server {
  public:
@@ -39,6 +41,7 @@ class Server {
   void write_back(Session& session, const ports::Handle& where, std::optional<Bytes> completion_message);
   void say(Session& session, Bytes message);
   void drop(Session& session, std::string why);
+  void drop_silent();
   void leave(Session& session);
   void sweep();
   [[nodiscard]] Session* find(uint64_t id);
@@ -52,6 +55,8 @@ class Server {
   uint64_t ended_ = 0, dropped_ = 0;
   std::string last_drop_;
   bool leaving_ = false;  // some session waits for its last operations
+  Instant now_{};
+  Instant silent_until_ = never;  // the first session that is to be dropped, unless it opens by then
 };
 
 }  // namespace ccixfer::bench

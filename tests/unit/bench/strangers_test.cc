@@ -123,6 +123,27 @@ TEST_CASE("server__other_services_and_versions__refused_with_words") {
   CHECK(stranger.answers.back().first == Status::success);
 }
 
+TEST_CASE("server__sessions_that_say_nothing__make_room_for_one_that_measures") {
+  Pair pair(45, {});
+  Stranger stranger(pair);
+  for (size_t i = 0; i < sessions_max; ++i) stranger.dial(encode_hello(Purpose::session));
+  stranger.say(encode(stranger.open_here()), 3);
+  static_cast<void>(stranger.answer());
+  stranger.dial(encode_hello(Purpose::session));
+  CHECK(stranger.answers.back().first == Status::refused);
+  stranger.until([&] { return pair.server.sessions() == 1; });
+  CHECK(pair.server.dropped() == sessions_max - 1);
+  CHECK(pair.server.last_drop() == "no `open` came");
+  stranger.until([&] { return stranger.lost == sessions_max - 1; });
+  stranger.dial(encode_hello(Purpose::session));
+  CHECK(stranger.answers.back().first == Status::success);
+  // The one that opened stays, and whoever connects later has its time too.
+  stranger.until([&] { return pair.server.sessions() == 1; });
+  CHECK(pair.server.dropped() == sessions_max);
+  stranger.say(encode_padded(Kind::echo, 10), 3);
+  CHECK(stranger.answer() == encode_padded(Kind::echo, 10));
+}
+
 TEST_CASE("server__everything_it_answers__with_what_was_asked_for") {
   Pair pair(41, {});
   Stranger stranger(pair);
