@@ -20,6 +20,7 @@
 #include "app/main/session_trust.h"
 #include "app/main/topology.h"
 #include "app/main/uri_file.h"
+#include "app/main/worker_devices.h"
 #include "core/base/log.h"
 #include "core/host/entropy.h"
 #include "routing/router/map_snapshot.h"
@@ -247,7 +248,7 @@ class RouteHandler final : public LoopHandler {
       device.endpoint = std::move(node->endpoint);
     }
     const size_t count = devices.size();
-    const std::vector<routing::RouterDevice> of_workers = without_endpoints(devices, uris_by_device());
+    std::vector<routing::RouterDevice> of_workers = without_endpoints(devices, uris_by_device());
     routing::RouterOptions options = options_of(*config, command_, rate_.rate_bytes_per_s(), count_);
     options.peer_grants = services_.trust;
     const routing::RouterOptions options_of_workers = options;
@@ -264,6 +265,7 @@ class RouteHandler final : public LoopHandler {
       return fail(taken.error().kind, fmt::format("{}: {}", file, taken.error().message));
     }
     if (workers_ != nullptr) {
+      of_workers = in_order_of(router_.devices(), std::move(of_workers));
       workers_->reconfigure(news_of_workers, [&] {
         return WorkerSettings{*config, without_endpoints(of_workers, uris_by_device()), options_of_workers};
       });

@@ -60,7 +60,9 @@ struct RouterWorkers::Worker {
   // Worker 0's.
   std::thread thread;
   std::set<std::string> takes;  // the devices of which connections may move to it, as it last said
+  bool is_current = true;       // the last reload has succeeded there
   size_t moved = 0;
+  uint64_t reloads = 0;
   uint64_t asked = 0;
   Instant asked_at{};
   std::array<uint64_t, counters_max> added{};  // to the counters of the process
@@ -88,8 +90,11 @@ struct RouterWorkers::State {
   WorkerSpread spread{[this](size_t number) { return number == 0 ? router->connections_open() : workers[number - 1]->load(); }};
   bool draining = false;
 
-  [[nodiscard]] WorkerSpread::Takes who_takes(const std::string& device) const {
+  [[nodiscard]] WorkerSpread::Takes who_could_take(const std::string& device) const {
     return [this, &device](size_t number) { return workers[number - 1]->takes.count(device) > 0; };
+  }
+  [[nodiscard]] WorkerSpread::Takes who_takes(const std::string& device) const {
+    return [this, could = who_could_take(device)](size_t number) { return workers[number - 1]->is_current && could(number); };
   }
 };
 
@@ -117,7 +122,8 @@ void RouterWorkers::Worker::reconfigure(WorkerSettings settings) {
     return router->reconfigure(settings.options, std::move(all));
   });
   if (!made) {
-    log(LogLevel::warning, "worker {}: it goes on with its old configuration: {}", number, made.error().message);
+    log(LogLevel::warning, "worker {}: it goes on with its old configuration and takes no further connection: {}", number,
+        made.error().message);
   }
 }
 
@@ -245,7 +251,9 @@ bool RouterWorkers::take_turns(const std::string& device) {
 }
 
 void RouterWorkers::move(const std::string& device, stream::MovedConnection connection) {
-  Worker& to = *state_->workers[state_->spread.place(state_->workers.size() + 1, state_->who_takes(device)) - 1];
+  State& state = *state_;
+  const size_t number = state.spread.place(state.workers.size() + 1, state.who_takes(device), state.who_could_take(device));
+  Worker& to = *state.workers[number - 1];
   ++to.moved;
   to.inbox.post([&to, device, moved = std::make_shared<stream::MovedConnection>(std::move(connection))] {
     to.adopt(device, std::move(*moved));
@@ -259,10 +267,15 @@ void RouterWorkers::set_rate(uint64_t bytes_per_s) {
 
 void RouterWorkers::reconfigure(const std::optional<TrustNews>& news, const std::function<WorkerSettings()>& settings) {
   for (const auto& worker : state_->workers) {
-    worker->inbox.post([&state = *state_, one = worker.get(), news, wanted = std::make_shared<WorkerSettings>(settings())] {
+    worker->is_current = false;  // until it says so
+    worker->inbox.post([&state = *state_, one = worker.get(), reload = ++worker->reloads, news,
+                        wanted = std::make_shared<WorkerSettings>(settings())] {
       if (news && one->security) take(*one->security, *news);
       one->reconfigure(std::move(*wanted));
-      state.inbox.post([one, takes = one->devices.movable()] { one->takes = takes; });
+      state.inbox.post([one, reload, takes = one->devices.movable(), is_current = one->devices.is_current()] {
+        one->takes = takes;
+        one->is_current = is_current && reload == one->reloads;
+      });
     });
   }
 }

@@ -2,7 +2,7 @@
 // connections. The router of the process, worker 0, accepts all connections, speaks to routers and
 // administrators, and knows the map. It hands each routed connection that came over tcp to the
 // worker that has the fewest, before anything of it is answered. A worker whose reload has failed is
-// given none of the devices that it lacks.
+// given no connection until one succeeds.
 // In: what worker 0 is told (a stop, a changed configuration, a rate). Out: its log, its audit
 // records and its counters, all through worker 0.
 // Guarantees: workers share the map snapshot and nothing else; no lock is taken on the data path.
@@ -28,7 +28,7 @@ namespace ccixfer::program {
 // What one worker is told of its devices and its routing, without endpoints.
 struct WorkerSettings {
   Config config;
-  std::vector<routing::RouterDevice> devices;  // with their URIs, in the order of worker 0's
+  std::vector<routing::RouterDevice> devices;  // with their URIs, in the order of worker 0's: its numbers of them
   routing::RouterOptions options;              // its share of the memory and of the rate
 };
 

@@ -7,7 +7,17 @@
 
 namespace ccixfer::program {
 
+std::vector<routing::RouterDevice> in_order_of(const std::vector<std::pair<std::string, std::string>>& worker_0,
+                                               std::vector<routing::RouterDevice> settings) {
+  const auto place_of = [&](const routing::RouterDevice& device) {
+    return std::find_if(worker_0.begin(), worker_0.end(), [&](const auto& each) { return each.first == device.name; });
+  };
+  std::sort(settings.begin(), settings.end(), [&](const auto& a, const auto& b) { return place_of(a) < place_of(b); });
+  return settings;
+}
+
 Result<void> WorkerDevices::change(const Config& config, std::vector<routing::RouterDevice> devices, const Give& give) {
+  is_current_ = false;
   std::map<std::string, stream::StreamTransport*> made;
   for (routing::RouterDevice& device : devices) {
     if (movers_.count(device.name) > 0) continue;
@@ -20,6 +30,7 @@ Result<void> WorkerDevices::change(const Config& config, std::vector<routing::Ro
   }
   if (auto given = give(std::move(devices)); !given) return given;
   movers_.merge(made);
+  is_current_ = true;
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/config/config.h"
@@ -16,6 +17,11 @@
 #include "transports/stream/stream_transport.h"
 
 namespace ccixfer::program {
+
+// The settings of all devices in the order in which worker 0 has them: its names and URIs. The map numbers devices so, and a worker
+// that missed a change, and gets several new ones at once, must number them so, too.
+[[nodiscard]] std::vector<routing::RouterDevice> in_order_of(const std::vector<std::pair<std::string, std::string>>& worker_0,
+                                                             std::vector<routing::RouterDevice> settings);
 
 class WorkerDevices {
  public:
@@ -28,11 +34,14 @@ class WorkerDevices {
   [[nodiscard]] Result<void> change(const Config& config, std::vector<routing::RouterDevice> devices, const Give& give);
 
   [[nodiscard]] std::set<std::string> movable() const;  // the names of those to which connections may move
+  // The last change succeeded. Else a connection may have to leave by a device that we lack.
+  [[nodiscard]] bool is_current() const { return is_current_; }
   [[nodiscard]] stream::StreamTransport& mover(const std::string& device) const;  // of one of these
 
  private:
   const MakeNode make_node_;
   std::map<std::string, stream::StreamTransport*> movers_;  // of each device; nullptr: its connections do not move
+  bool is_current_ = true;
 };
 
 }  // namespace ccixfer::program

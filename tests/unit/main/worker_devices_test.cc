@@ -53,8 +53,9 @@ struct Worker {
     all.follows = true;
     return all;
   }
-  Result<void> reload(const std::vector<std::string>& names) {
-    return devices.change(config(names), settings(names), [this](std::vector<routing::RouterDevice> all) {
+  Result<void> reload(const std::vector<std::string>& names) { return reload(names, settings(names)); }
+  Result<void> reload(const std::vector<std::string>& names, std::vector<routing::RouterDevice> wanted) {
+    return devices.change(config(names), std::move(wanted), [this](std::vector<routing::RouterDevice> all) {
       return refuses ? fail(ErrorKind::usage, "a clash") : router->reconfigure(options(), std::move(all));
     });
   }
@@ -97,8 +98,28 @@ TEST_CASE("worker_devices__the_router_refuses_the_change__nothing_of_it_is_left"
   worker.refuses = true;
   CHECK_FALSE(worker.reload({"a", "b", "c"}));
   CHECK(worker.devices.movable() == Names{"a", "b"});
+  CHECK_FALSE(worker.devices.is_current());
   worker.refuses = false;
   REQUIRE(worker.reload({"a", "b", "c"}));
   CHECK(worker.router->has_device("c"));
   CHECK(worker.devices.movable() == Names{"a", "b", "c"});
+}
+
+// Worker 0 has taken the first change, by which m is its third device, and c is its fourth.
+TEST_CASE("worker_devices__a_change_was_missed__not_current_until_one_succeeds_with_worker_0s_numbers") {
+  Worker worker_0;
+  Worker worker;
+  const auto reload = [&](const std::vector<std::string>& names) {
+    REQUIRE(worker_0.reload(names));
+    return worker.reload(names, in_order_of(worker_0.router->devices(), Worker::settings(names)));
+  };
+  worker.fails = {"m"};
+  CHECK(worker.devices.is_current());
+  CHECK_FALSE(reload({"a", "b", "m"}));
+  CHECK_FALSE(worker.devices.is_current());
+  worker.fails = {};
+  REQUIRE(reload({"a", "b", "c", "m"}));
+  CHECK(worker.devices.is_current());
+  CHECK(worker.router->devices()[2].first == "m");
+  CHECK(worker.router->devices() == worker_0.router->devices());
 }

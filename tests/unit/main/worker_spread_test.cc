@@ -41,3 +41,13 @@ TEST_CASE("worker_spread__some_workers_lack_the_device__it_goes_to_none_of_them"
   REQUIRE(spread.goes_elsewhere(3));
   CHECK(spread.place(3) == 1);
 }
+
+TEST_CASE("worker_spread__nobody_takes_it_any_more_when_it_has_come__one_that_could_has_it") {
+  const std::vector<size_t> loads{2, 0, 1};
+  WorkerSpread spread([&loads](size_t worker) { return loads[worker]; });
+  const auto nobody = [](size_t) { return false; };
+  const auto third = [](size_t worker) { return worker == 2; };
+  REQUIRE(spread.goes_elsewhere(3, third));
+  CHECK(spread.place(3, nobody, third) == 2);
+  CHECK(spread.place(3, third, [](size_t) { return true; }) == 2);
+}
