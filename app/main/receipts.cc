@@ -18,11 +18,16 @@
 namespace ccixfer::program {
 namespace {
 
-void tell(report::Reporter& reporter, const std::string& file, const Result<uint64_t>& written, bool is_signed) {
+void tell(report::Reporter& reporter, const std::string& file, const Result<receipt::Gaps>& written, bool is_signed) {
   if (!written) return reporter.error(written.error());
-  if (*written > 0) {
-    reporter.warn(fmt::format("{} files have no digest in the receipt, since they could not be read or had changed: {}", *written,
-                              printable(file)));
+  if (written->without_digest > 0) {
+    reporter.warn(fmt::format("{} files have no digest in the receipt, since they could not be read or had changed: {}",
+                              written->without_digest, printable(file)));
+  }
+  if (written->unlisted > 0) {
+    reporter.warn(
+        fmt::format("{} entries are not in the receipt, since they were gone or in a directory that cannot be searched: {}",
+                    written->unlisted, printable(file)));
   }
   if (!is_signed)
     reporter.warn(fmt::format("nobody signed the receipt, as there is no identity with --insecure: {}", printable(file)));
@@ -44,7 +49,7 @@ class ReceiptJob final : public ports::Job {
   const ReceiptOrder order_;
   report::Reporter& reporter_;
   const std::shared_ptr<size_t> running_;
-  Result<uint64_t> written_ = uint64_t{0};
+  Result<receipt::Gaps> written_ = receipt::Gaps{};
 };
 
 }  // namespace

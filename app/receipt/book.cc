@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "app/session/sqlite_handles.h"
 #include "core/base/units.h"
@@ -71,10 +72,11 @@ class Output {
 struct Book::Impl {
   Database database;
   Statement insert;
-  std::string transfer;   // of this round
-  int64_t round = 0;      // of each transfer that is in it; a later one counts
-  std::string transfers;  // of all rounds
-  std::string problem;    // the first one
+  std::string transfer;                        // of this round
+  int64_t round = 0;                           // of each transfer that is in it; a later one counts
+  std::string transfers;                       // of all rounds
+  uint64_t unlisted = 0, unlisted_before = 0;  // in this round, and in those before it
+  std::string problem;                         // the first one
 
   bool run(const char* sql) { return check(sqlite3_exec(database.get(), sql, nullptr, nullptr, nullptr)); }
   Statement prepare(const char* sql) {
@@ -107,9 +109,11 @@ void Book::begin(std::string_view transfer) {
   if (impl.round == 0 || impl.transfer != transfer) {
     ++impl.round;
     impl.transfer = transfer;
+    impl.unlisted_before += std::exchange(impl.unlisted, 0);
     impl.transfers += (impl.transfers.empty() ? "" : " ") + impl.transfer;
     return;
   }
+  impl.unlisted = 0;
   impl.run(fmt::format("DELETE FROM entry WHERE round = {}", impl.round).c_str());
 }
 
@@ -127,6 +131,8 @@ void Book::on_entry(const Entry& entry) {
   impl.check(sqlite3_step(insert));
   sqlite3_reset(insert);
 }
+
+void Book::on_unlisted() { ++impl_->unlisted; }
 
 void Book::Impl::put_entries(Output& out, End& end, uint64_t& without_digest) {
   const Statement rows = prepare(
@@ -147,8 +153,8 @@ void Book::Impl::put_entries(Output& out, End& end, uint64_t& without_digest) {
   check(code);
 }
 
-Result<uint64_t> Book::write(ports::FileSystem& files, const std::string& file, const Header& given,
-                             const std::optional<trust::Identity>& identity) {
+Result<Gaps> Book::write(ports::FileSystem& files, const std::string& file, const Header& given,
+                         const std::optional<trust::Identity>& identity) {
   Header header = given;
   if (header.transfer.empty()) header.transfer = impl_->transfers;
   constexpr int here = ports::FileSystem::no_directory;
@@ -158,9 +164,9 @@ Result<uint64_t> Book::write(ports::FileSystem& files, const std::string& file, 
   if (fd < 0) return cannot(file, fd);
   Output out(files, fd);
   End end;
-  uint64_t without_digest = 0;
+  Gaps gaps{0, impl_->unlisted_before + impl_->unlisted};
   out.add(encode(header));
-  impl_->put_entries(out, end, without_digest);
+  impl_->put_entries(out, end, gaps.without_digest);
   out.add(encode(end));
   Signed last;
   if (identity) {
@@ -187,7 +193,7 @@ Result<uint64_t> Book::write(ports::FileSystem& files, const std::string& file, 
     files.close(directory);
   }
   if (error < 0) return cannot(file, error);
-  return without_digest;
+  return gaps;
 }
 
 }  // namespace ccixfer::receipt

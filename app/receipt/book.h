@@ -15,6 +15,13 @@ namespace ccixfer::receipt {
 
 inline constexpr int cache_kib = 4096;
 
+// What a receipt does not say.
+struct Gaps {
+  uint64_t without_digest = 0;  // files that are listed
+  uint64_t unlisted = 0;        // entries that are not
+  friend bool operator==(const Gaps&, const Gaps&) = default;
+};
+
 class Book final : public Sink {
  public:
   Book();
@@ -24,9 +31,10 @@ class Book final : public Sink {
 
   void begin(std::string_view transfer);  // a session of that transfer, which tells all of it
   void on_entry(const Entry& entry) override;
-  // No identity: nobody signs it. Gives how many entries have no digest.
-  [[nodiscard]] Result<uint64_t> write(ports::FileSystem& files, const std::string& file, const Header& header,
-                                       const std::optional<trust::Identity>& identity);
+  void on_unlisted() override;
+  // No identity: nobody signs it.
+  [[nodiscard]] Result<Gaps> write(ports::FileSystem& files, const std::string& file, const Header& header,
+                                   const std::optional<trust::Identity>& identity);
 
  private:
   struct Impl;

@@ -44,18 +44,48 @@ bool read_digest(ports::FileSystem& files, int fd, uint64_t size_bytes, const Su
   return true;
 }
 
+// The directory that it stands in, and its name there.
+class Place {
+ public:
+  Place(ports::FileSystem& files, const Subject& subject)
+      : slash_(subject.directory >= 0 ? subject.below.rfind('/') : std::string_view::npos),
+        directory_(is_alone()
+                       ? subject.directory
+                       : files.open(subject.directory, subject.below.substr(0, slash_), {.directory = true, .anchor = true}, 0)),
+        opened_(files, is_alone() ? -1 : directory_),
+        name_(is_alone() ? subject.below : subject.below.substr(slash_ + 1)) {}
+  [[nodiscard]] bool is_open() const { return is_alone() || directory_ >= 0; }
+  [[nodiscard]] int directory() const { return directory_; }
+  [[nodiscard]] std::string_view name() const { return name_; }
+
+ private:
+  [[nodiscard]] bool is_alone() const { return slash_ == std::string_view::npos; }
+  const size_t slash_;
+  const int directory_;
+  const Opened opened_;
+  const std::string_view name_;
+};
+
 bool describe_link(ports::FileSystem& files, const Subject& subject, Entry& out) {
-  const size_t slash = subject.below.rfind('/');
-  std::string_view name = subject.below;
-  int directory = subject.directory;
-  if (slash != std::string_view::npos && subject.directory >= 0) {
-    directory = files.open(subject.directory, subject.below.substr(0, slash), {.directory = true, .anchor = true}, 0);
-    if (directory < 0) return false;
-    name = subject.below.substr(slash + 1);
-  }
-  const Opened parent(files, directory == subject.directory ? -1 : directory);
+  const Place place(files, subject);
   out.mode = 0;
-  return files.readlink_at(directory, name, out.target) > 0;
+  return place.is_open() && files.readlink_at(place.directory(), place.name(), out.target) > 0;
+}
+
+void take_status(const FileStat& stat, Entry& out) {
+  out.mode = stat.mode;
+  if (out.type != EntryType::file) return;
+  out.size_bytes = stat.size_bytes;
+  out.mtime = stat.mtime;
+}
+
+// What nobody may read is there all the same, and a look from the directory tells what it is.
+bool describe_unreadable(ports::FileSystem& files, const Subject& subject, Entry& out) {
+  const Place place(files, subject);
+  FileStat stat;
+  if (!place.is_open() || files.stat_at(place.directory(), place.name(), stat, false) < 0) return false;
+  take_status(stat, out);
+  return stat.type == FileType::regular;
 }
 
 }  // namespace
@@ -70,20 +100,11 @@ bool describe(ports::FileSystem& files, const Subject& subject, Entry& out) {
                      : files.open(subject.directory, subject.below, {.directory = is_directory, .anchor = is_directory}, 0);
   const Opened file(files, fd);
   FileStat before;
-  if (fd < 0) {  // what nobody may read is there all the same
-    if (fd != -EACCES || is_directory || subject.below.find('/') != std::string_view::npos) return false;
-    if (files.stat_at(subject.directory, subject.below, before, false) < 0 || before.type != FileType::regular) return false;
-    out.mode = before.mode;
-    out.size_bytes = before.size_bytes;
-    out.mtime = before.mtime;
-    return true;
-  }
+  if (fd < 0) return fd == -EACCES && !is_directory && describe_unreadable(files, subject, out);
   if (files.fstat(fd, before) < 0) return false;
   if (before.type != (is_directory ? FileType::directory : FileType::regular)) return false;
-  out.mode = before.mode;
+  take_status(before, out);
   if (is_directory) return true;
-  out.size_bytes = before.size_bytes;
-  out.mtime = before.mtime;
   if (subject.is_wanted && !subject.is_wanted(before)) return true;
   trust::Sha256Digest digest{};
   FileStat behind;

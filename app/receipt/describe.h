@@ -22,7 +22,8 @@ struct Subject {
   std::function<bool()> stop{};                             // asked between reads; true: there is no digest
 };
 
-// Fills all of `out` but its path. False: it is not there any more, or is something else.
+// Fills all of `out` but its path. False: it is not there any more, is something else, or stands in a directory that lets nobody
+// look. A file that may be looked at and not read has no digest.
 [[nodiscard]] bool describe(ports::FileSystem& files, const Subject& subject, Entry& out);
 
 }  // namespace ccixfer::receipt

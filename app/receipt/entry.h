@@ -28,6 +28,7 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void on_entry(const Entry& entry) = 0;
+  virtual void on_unlisted() = 0;  // one that cannot be looked at any more: nothing can be said of it
 };
 
 // The order of a receipt: depth first, names in byte order, as a walk gives them.

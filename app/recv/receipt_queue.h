@@ -63,7 +63,8 @@ class ReceiptQueue {
   void described(const std::vector<ReceiptItem>& batch) {
     --running_;
     for (const ReceiptItem& item : batch) {
-      if (item.is_there && !item.entry.path.empty()) sink_->on_entry(item.entry);
+      if (item.entry.path.empty()) continue;  // the root itself
+      item.is_there ? sink_->on_entry(item.entry) : sink_->on_unlisted();
     }
   }
 

@@ -68,7 +68,7 @@ void ReceiptDigests::described(Data& data) {
   --running_;
   for (Item& item : data.items) {
     // A file that is gone was delivered all the same; nobody can say any more what was in it.
-    if (item.is_there && !item.entry.path.empty()) sink_->on_entry(item.entry);
+    if (!item.entry.path.empty()) item.is_there ? sink_->on_entry(item.entry) : sink_->on_unlisted();
     static_cast<void>(entries_.job_ended(entries_.at(item.slot)));
   }
 }

@@ -256,6 +256,49 @@ TEST_CASE("describe__file_directory_and_link__as_they_stand") {
   CHECK_FALSE(describe(disk.files, subject, entry));
 }
 
+TEST_CASE("describe__file_that_nobody_may_read__is_there_without_a_digest_wherever_it_stands") {
+  Disk disk;
+  const std::string path = GENERATE("f", "d/f", "d/e/f");
+  disk.files.put("/tree/" + path, "abc", 0, ports::FileTime{9, 1});
+  Subject subject;
+  subject.directory = disk.files.open(ports::FileSystem::no_directory, "/tree", {.directory = true}, 0);
+  subject.below = path;
+  Entry entry;
+  const bool is_shut = GENERATE(false, true);  // the directory that it stands in
+  CAPTURE(path, is_shut);
+  disk.files.set_hook([&](std::string_view call, std::string_view name) {
+    const bool is_file = name.ends_with("f");
+    return call == "open" && (is_file || is_shut) ? -EACCES : call == "stat_at" && is_shut ? -EACCES : 0;
+  });
+  const bool is_there = describe(disk.files, subject, entry);
+  disk.files.set_hook({});
+  REQUIRE(is_there == !is_shut);
+  if (is_shut) return;
+  CHECK_FALSE(entry.sha256.has_value());
+  CHECK(entry.size_bytes == 3);
+  CHECK(entry.mode == 0);
+  CHECK(entry.mtime == ports::FileTime{9, 1});
+}
+
+TEST_CASE("book__entries_that_nobody_can_look_at__counted_for_the_last_session_of_each_transfer") {
+  Disk disk;
+  Book book;
+  book.begin("one");
+  book.on_unlisted();
+  book.on_unlisted();
+  book.begin("one");
+  book.on_unlisted();
+  Entry unread = file("a");
+  unread.sha256.reset();
+  book.on_entry(unread);
+  const auto one = book.write(disk.files, "/out/receipt", header(), std::nullopt);
+  REQUIRE(one.has_value());
+  CHECK(*one == Gaps{1, 1});
+  book.begin("two");
+  book.on_unlisted();
+  CHECK(book.write(disk.files, "/out/receipt", header(), std::nullopt).value() == Gaps{1, 2});
+}
+
 TEST_CASE("describe__file_changes_while_it_is_read_or_is_another__no_digest") {
   Disk disk;
   disk.files.put("/tree/f", "abc");

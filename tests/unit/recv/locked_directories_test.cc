@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <map>
 
 #include "app/filter/rules.h"
 #include "tests/unit/recv/destination_rig.h"
@@ -59,6 +60,14 @@ void deliver(Rig& rig, uint32_t mode, bool has_inner, const std::string& content
   CHECK(rig.source().summary->files_failed == 0);
   CHECK(mode_of(rig, "d") == mode);
 }
+
+class Listed final : public receipt::Sink {
+ public:
+  std::map<std::string, receipt::Entry> entries;
+  uint64_t unlisted = 0;
+  void on_entry(const receipt::Entry& entry) override { entries[entry.path] = entry; }
+  void on_unlisted() override { ++unlisted; }
+};
 
 }  // namespace
 
@@ -169,6 +178,39 @@ TEST_CASE("directories__locked_by_their_modes__a_dry_run_tells_of_no_failure_tha
     CHECK(decided.decisions[7].verdict == session::Verdict::make);
   }
   REQUIRE(::chmod(place.temporary.path("d").c_str(), 0700) == 0);
+}
+
+TEST_CASE("receipt__delivered_file_that_the_receiver_may_not_read__listed_without_a_digest_or_counted") {
+  const NotRoot account;
+  const bool is_shut = GENERATE(false, true);  // the directory d
+  Listed listed;
+  DestinationOptions options = archive_options;
+  options.receipt = &listed;
+  Rig rig(options);
+  std::vector<session::Entry> entries{directory_entry(""),
+                                      file_entry("a", 3),
+                                      directory_entry("d"),
+                                      file_entry("d/f", 3),
+                                      directory_entry("d", session::EntryType::leave),
+                                      directory_entry("", session::EntryType::leave)};
+  entries[2].mode = is_shut ? 0 : 0755;
+  entries[1].mode = entries[3].mode = 0;
+  rig.announce(entries);
+  rig.source().put_pack({{1, "one"}, {3, "two"}});
+  for (const uint64_t index : {uint64_t{1}, uint64_t{3}}) REQUIRE(rig.run_until_result(index));
+  rig.finish(entries.size());
+  CHECK(::chmod(rig.temporary.path("d").c_str(), 0700) == 0);
+  CHECK(rig.temporary.read("d/f").empty());
+  const std::vector<std::string> readable_places = is_shut ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "d/f"};
+  for (const std::string& path : readable_places) {
+    CAPTURE(path);
+    REQUIRE(listed.entries.contains(path));
+    CHECK_FALSE(listed.entries[path].sha256.has_value());
+    CHECK(listed.entries[path].size_bytes == 3);
+  }
+  CHECK(listed.entries.contains("d"));
+  CHECK(listed.entries.size() == readable_places.size() + 1);
+  CHECK(listed.unlisted == (is_shut ? 1u : 0u));
 }
 
 }  // namespace ccixfer::recv
