@@ -135,12 +135,21 @@ class Comparison {
       verdict.wanted = wanted;
     } else {
       judge(verdict, wanted, found.stat, found.target);
+      if (wanted.type == EntryType::file && verdict.status.empty()) {
+        verdict.status = "unproved";
+        verdict.reason = "the receipt has no digest of it";
+      }
     }
     add(std::move(verdict));
   }
   void flush();
   [[nodiscard]] Error end(const std::string& directory) const {
-    if (altered_ + missing_ + extra_ + unreadable_ == 0) return {ErrorKind::ok, ""};
+    if (differences() == 0 && unproved_ > 0) {
+      return {ErrorKind::partial,
+              fmt::format("{} files have no digest in the receipt, so their content was not compared: {}: the rest is as it says",
+                          unproved_, printable(directory))};
+    }
+    if (differences() == 0) return {ErrorKind::ok, ""};
     return {ErrorKind::integrity,
             fmt::format("the tree is not as the receipt says: {}: {} altered, {} missing, {} extra, {} unreadable",
                         printable(directory), altered_, missing_, extra_, unreadable_)};
@@ -148,12 +157,13 @@ class Comparison {
   [[nodiscard]] Tally tally() const {
     Tally tally;
     tally.files_unchanged = files_good_;
-    tally.files_failed = altered_ + missing_ + extra_ + unreadable_;
+    tally.files_failed = differences() + unproved_;
     tally.bytes = bytes_read_;
     return tally;
   }
 
  private:
+  [[nodiscard]] uint64_t differences() const { return altered_ + missing_ + extra_ + unreadable_; }
   void add(Verdict verdict) {
     waiting_bytes_ += verdict.wanted ? verdict.bytes : 0;
     waiting_.push_back(std::move(verdict));
@@ -201,7 +211,9 @@ class Comparison {
   const int directory_;
   std::vector<Verdict> waiting_;
   uint64_t waiting_bytes_ = 0;
-  uint64_t altered_ = 0, missing_ = 0, extra_ = 0, unreadable_ = 0, files_good_ = 0, bytes_read_ = 0;
+  uint64_t altered_ = 0, missing_ = 0, extra_ = 0, unreadable_ = 0;
+  uint64_t unproved_ = 0;  // nothing differs, but nobody knows what their content was
+  uint64_t files_good_ = 0, bytes_read_ = 0;
 };
 
 void Comparison::flush() {
@@ -225,10 +237,11 @@ void Comparison::flush() {
       files_good_ += verdict.wanted ? 1u : 0u;
       continue;
     }
-    ++(verdict.status == "altered"   ? altered_
-       : verdict.status == "missing" ? missing_
-       : verdict.status == "extra"   ? extra_
-                                     : unreadable_);
+    ++(verdict.status == "altered"    ? altered_
+       : verdict.status == "missing"  ? missing_
+       : verdict.status == "extra"    ? extra_
+       : verdict.status == "unproved" ? unproved_
+                                      : unreadable_);
     process_.reporter.file({verdict.path, verdict.bytes, verdict.status, verdict.reason, {}});
   }
   waiting_.clear();

@@ -1,4 +1,8 @@
-// Whom `ccixfer verify --signer` asks for.
+// `ccixfer verify`: whom --signer asks for, what a receipt proves, and where it comes from.
+#include <filesystem>
+#include <fstream>
+
+#include "app/receipt/format.h"
 #include "tests/unit/main/running.h"
 
 using namespace ccixfer;
@@ -20,7 +24,53 @@ Error verified_by(const std::string& signer) {
   return Ran([command](const Process& process) { return run_verify(process, command); }, config).end.error;
 }
 
+// A tree of one file, and a receipt of it that nobody signed.
+struct Listed {
+  Listed(const std::string& content, bool has_digest) : file(temporary.path("receipt")) {
+    std::filesystem::create_directory(temporary.path("tree"));
+    std::ofstream(temporary.path("tree/f")) << content;
+    receipt::Entry entry;
+    entry.path = "f";
+    entry.size_bytes = 3;
+    trust::Sha256 hash;
+    hash.update(as_bytes("abc"));
+    if (has_digest) entry.sha256 = hash.digest();
+    receipt::Header header;
+    header.status = "ok";
+    receipt::End end{1, 0, 0, 3};
+    text = encode(header) + encode(entry) + encode(end) + encode(receipt::Signed{});
+    std::ofstream(file) << text;
+  }
+  [[nodiscard]] VerifyCommand command() const {
+    VerifyCommand command;
+    command.common = insecure();
+    command.receipt = file;
+    command.directory = temporary.path("tree");
+    return command;
+  }
+  TemporaryDirectory temporary;
+  const std::string file;
+  std::string text;
+};
+
+Running::Body verifying(const VerifyCommand& command) {
+  return [command](const Process& process) { return run_verify(process, command); };
+}
+
 }  // namespace
+
+TEST_CASE("verify__file_without_a_digest__is_told_and_not_taken_for_good") {
+  const auto ended = [](const Listed& listed, const std::string& status) {
+    Running running(verifying(listed.command()));
+    if (!status.empty()) CHECK(member(running.said.await("file"), "status") == status);
+    return running.wait().error.kind;
+  };
+  CHECK(ended(Listed("abc", true), "") == ErrorKind::ok);
+  CHECK(ended(Listed("abc", false), "unproved") == ErrorKind::partial);
+  CHECK(ended(Listed("xyz", false), "unproved") == ErrorKind::partial);
+  CHECK(ended(Listed("abcd", false), "altered") == ErrorKind::integrity);
+  CHECK(ended(Listed("xyz", true), "altered") == ErrorKind::integrity);
+}
 
 TEST_CASE("verify__a_signer_that_nobody_can_be__is_bad_use_and_not_another_signer") {
   const std::string id = trust::to_string(trust::PeerId());
