@@ -62,6 +62,36 @@ Result<std::string> read_text(const std::string& file, size_t bytes_max, std::op
   return wrong(fmt::format("more than {} bytes", bytes_max).c_str());
 }
 
+Result<host::Descriptor> open_again_and_again(const std::string& file, const std::string& temporary) {
+  const auto wrong = [](ErrorKind kind, const std::string& name, int problem) {
+    return fail(kind, fmt::format("{}: {}", printable(name), std::strerror(problem)));
+  };
+  // To open a FIFO would wait for its writer. Of a regular file it means nothing.
+  host::Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!in || ::fstat(in.get(), &status) != 0) return wrong(ErrorKind::usage, file, errno);
+  if (S_ISDIR(status.st_mode)) return wrong(ErrorKind::usage, file, EISDIR);
+  if (S_ISREG(status.st_mode)) return in;
+  host::Descriptor copy(::open(temporary.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!copy) return wrong(ErrorKind::file_io, "a copy of " + file + " in " + temporary, errno);
+  std::vector<char> buffer(1u << 16);
+  for (;;) {
+    if (!wait_until_ready(in.get(), POLLIN)) return tl::unexpected(told_to_end);
+    const ssize_t got = ::read(in.get(), buffer.data(), buffer.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got < 0) return wrong(ErrorKind::usage, file, errno);
+    if (got == 0) break;
+    for (ssize_t written = 0; written < got;) {
+      const ssize_t wrote = ::write(copy.get(), buffer.data() + written, static_cast<size_t>(got - written));
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) return wrong(kind_of_file_errno(errno), "a copy of " + file + " in " + temporary, errno);
+      written += wrote;
+    }
+  }
+  if (::lseek(copy.get(), 0, SEEK_SET) != 0) return wrong(ErrorKind::file_io, file, errno);
+  return copy;
+}
+
 Result<void> write_out(const std::filesystem::path& file, int to) {
   const auto wrong = [](const char* what) {
     const int problem = errno;

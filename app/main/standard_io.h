@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/host/descriptor.h"
 
 namespace ccixfer::program {
 
@@ -16,6 +17,10 @@ namespace ccixfer::program {
 // What is in a file, or comes from standard input ("-"): up to its end, or to the first `end` byte, which is left out and behind
 // which nothing is read. More than `bytes_max` is an error.
 [[nodiscard]] Result<std::string> read_text(const std::string& file, size_t bytes_max, std::optional<char> end = std::nullopt);
+
+// A file that is to be read more than once, at its beginning. Of what has none, a pipe or a FIFO, all that comes is copied first, into
+// a file without a name below `temporary`. usage: it cannot be read; file_io, no_space: the copy.
+[[nodiscard]] Result<host::Descriptor> open_again_and_again(const std::string& file, const std::string& temporary);
 
 // A whole file to a descriptor, and to its medium if it has one.
 [[nodiscard]] Result<void> write_out(const std::filesystem::path& file, int to);

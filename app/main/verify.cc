@@ -1,4 +1,5 @@
 // `ccixfer verify`: a receipt, and the tree that it is of.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <strings.h>
 
@@ -8,6 +9,8 @@
 #include <memory>
 
 #include "app/main/commands.h"
+#include "app/main/confinement.h"
+#include "app/main/standard_io.h"
 #include "app/main/verify_tree.h"
 #include "app/receipt/reader.h"
 #include "app/trust/local_identity.h"
@@ -102,12 +105,15 @@ CommandEnd print_sums(const VerifyCommand& command, receipt::Reader& reader) {
 CommandEnd run_verify(const Process& process, const VerifyCommand& command) {
   const auto wanted = wanted_signer(process, command);
   if (!wanted) return {wanted.error(), {}};
-  const std::unique_ptr<std::FILE, CloseFile> in(std::fopen(command.receipt.c_str(), "re"));
-  if (!in) {
-    return {{ErrorKind::usage, fmt::format("cannot read the receipt: {}: {}: name a receipt that can be read",
-                                           printable(command.receipt), std::strerror(errno))},
+  const auto opened = open_again_and_again(command.receipt, temporary_directory());
+  if (!opened && opened.error().kind == ErrorKind::interrupted) return {opened.error(), {}};
+  if (!opened) {
+    return {{opened.error().kind,
+             fmt::format("cannot read the receipt: {}: name a receipt that can be read", opened.error().message)},
             {}};
   }
+  const std::unique_ptr<std::FILE, CloseFile> in(::fdopen(::fcntl(opened->get(), F_DUPFD_CLOEXEC, 0), "r"));
+  if (!in) return {{ErrorKind::file_io, fmt::format("cannot read the receipt: {}", std::strerror(errno))}, {}};
   receipt::Reader reader(in.get(), command.receipt, TurnLoop::is_told_to_end);
   const auto checked = reader.check();
   if (!checked) return {checked.error(), {}};

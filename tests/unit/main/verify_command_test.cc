@@ -1,4 +1,6 @@
 // `ccixfer verify`: whom --signer asks for, what a receipt proves, and where it comes from.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -87,4 +89,27 @@ TEST_CASE("verify__a_signer_that_nobody_can_be__is_bad_use_and_not_another_signe
         "bad value: --signer lab: [peer.lab] is known by a certificate and has no id: give the id of its key");
   for (const std::string& signer : {std::string("dtn1"), id})
     CHECK(verified_by(signer).message.starts_with("cannot read the receipt: "));
+}
+
+TEST_CASE("verify__receipt_comes_through_a_pipe__is_read_as_one_from_a_file") {
+  const Listed listed("abc", true);
+  int ends[2];
+  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+  REQUIRE(write(ends[1], listed.text.data(), listed.text.size()) == static_cast<ssize_t>(listed.text.size()));
+  close(ends[1]);
+  VerifyCommand command = listed.command();
+  command.receipt = "/proc/self/fd/" + std::to_string(ends[0]);
+  CHECK(Ran(verifying(command)).end.error.message == "");
+  close(ends[0]);
+  command.receipt = "/";
+  CHECK(Ran(verifying(command)).end.error.kind == ErrorKind::usage);
+}
+
+TEST_CASE("verify__fifo_without_a_writer__ends_when_it_is_told_to") {
+  const Listed listed("abc", true);
+  VerifyCommand command = listed.command();
+  command.receipt = listed.temporary.path("fifo");
+  REQUIRE(mkfifo(command.receipt.c_str(), 0600) == 0);
+  Running running(verifying(command));
+  CHECK(running.stop(SIGINT).error.kind == ErrorKind::interrupted);
 }
