@@ -95,7 +95,7 @@ class Destination::Impl final : public EntriesHandler, public FileSteps, public 
   void make_holes(const FileTaskRef& task, const std::shared_ptr<StagedFile>& staged, const session::Holes& holes) override;
   void remove_staged(std::string name) override { discards_.add(std::move(name)); }
   void ended(const FileTask& task, const session::FileResult& result) override;
-  void note_for_receipt(const Decision& decision);
+  void note_for_receipt(const Decision& decision, uint64_t index);
   void on_left(const std::vector<LeaveOutcome>& outcomes);
   void on_deleted(const DeleteStep& step);
 
@@ -203,9 +203,10 @@ Destination::Impl::Impl(const DestinationOptions& options, Root& root, session::
       leaves_(
           jobs_, [this](const std::vector<Leave>& due) { return root_.apply(due); },
           [this](const std::vector<LeaveOutcome>& outcomes) { on_left(outcomes); },
-          [this](uint64_t first_index, uint64_t end_index) { return files_.has_any(first_index, end_index); }),
+          [this](uint64_t first, uint64_t end) { return files_.has_any(first, end) || receipts_.has_any(first, end); }),
       receipts_(
-          jobs_, [this](std::vector<ReceiptItem>& items) { root_.describe(items); }, options.receipt),
+          jobs_, [this](std::vector<ReceiptItem>& items) { root_.describe(items); }, options.receipt,
+          [this] { leaves_.file_ended(); }),
       deletions_(
           jobs_, [this](bool only_what_made_room) { return root_.delete_some(only_what_made_room); },
           [this](const DeleteStep& step) { on_deleted(step); }),
@@ -411,7 +412,7 @@ void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> d
       if (decision.older) compared_.add(decision);
     } else {
       results_.decided(decision);
-      note_for_receipt(decision);
+      note_for_receipt(decision, first_index + static_cast<uint64_t>(&decision - decisions.data()));
       if (team_ && results_.came_before(decision)) decision.verdict = session::Verdict::delivered;  // by whichever process
     }
   }
@@ -419,10 +420,10 @@ void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> d
 }
 
 // Directories follow when they have their modes.
-void Destination::Impl::note_for_receipt(const Decision& decision) {
+void Destination::Impl::note_for_receipt(const Decision& decision, uint64_t index) {
   if (decision.verdict != session::Verdict::done && decision.verdict != session::Verdict::unchanged) return;
-  if (decision.type == session::EntryType::file) receipts_.add(receipt::EntryType::file, decision.path, decision.size_bytes);
-  if (decision.type == session::EntryType::symlink) receipts_.add(receipt::EntryType::link, decision.path, 0);
+  if (decision.type == session::EntryType::file) receipts_.add(receipt::EntryType::file, decision.path, decision.size_bytes, index);
+  if (decision.type == session::EntryType::symlink) receipts_.add(receipt::EntryType::link, decision.path, 0, index);
 }
 
 void Destination::Impl::on_message(const Message& message) {
@@ -541,7 +542,7 @@ void Destination::Impl::wanted_after_all(const FileTask& task) {
 void Destination::Impl::ended(const FileTask& task, const session::FileResult& result) {
   root_.release(task.key);
   if (result.kind == ErrorKind::ok)
-    receipts_.add(receipt::EntryType::file, task.path, task.size_bytes == size_unknown ? 0 : task.size_bytes);
+    receipts_.add(receipt::EntryType::file, task.path, task.size_bytes == size_unknown ? 0 : task.size_bytes, task.index);
   outbox_.add_result(result);
   if (team_) team_->ended(result);
   leaves_.file_ended();
@@ -552,7 +553,7 @@ void Destination::Impl::ended(const FileTask& task, const session::FileResult& r
 void Destination::Impl::on_left(const std::vector<LeaveOutcome>& outcomes) {
   for (const LeaveOutcome& outcome : outcomes) {
     if (outcome.attributes_refused) results_.attributes_refused();
-    receipts_.add(receipt::EntryType::directory, outcome.path, 0);
+    receipts_.add_directory(outcome.path, outcome.mode);
     if (outcome.error_number == 0) continue;
     if (is_fatal(outcome.error_number)) return session_.fail(fatal_error(outcome.error_number, outcome.path));
     results_.attributes_failed();

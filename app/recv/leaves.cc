@@ -17,7 +17,7 @@ bool lacks(const Policy& policy, const Leave& leave, uint32_t rights) {
 }
 
 int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Policy& policy, uint64_t root_device,
-                const Leave& leave, Backups* backups) {
+                const Leave& leave, Backups* backups, std::optional<uint32_t>& mode_now) {
   HeldDirectoryRef directory;
   if (const int error = directories.open(leave.path, directory); error < 0) return error;
   ports::FileStat stat;
@@ -43,7 +43,10 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
     applied = apply_attributes(files, directory->fd(), policy, current, wanted);
     if (applied < 0) return applied;
   }
-  if (backups != nullptr && files.fstat(directory->fd(), stat) >= 0) backups->left(leave.path, {stat.mode, stat.uid, stat.gid});
+  if (files.fstat(directory->fd(), stat) >= 0) {
+    mode_now = stat.mode;
+    if (backups != nullptr) backups->left(leave.path, {stat.mode, stat.uid, stat.gid});
+  }
   // syncfs of the root covers the root's own file system only.
   const int error = stat.device != root_device ? files.fsync(directory->fd()) : 0;
   return error < 0 ? error : applied;
@@ -61,10 +64,11 @@ std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known
   JobDirectories directories(known);
   for (const Leave& leave : leaves) {
     owner.step();
+    std::optional<uint32_t> mode;
     int error = lacks(policy, leave, owner_search) ? directories.shut(leave.path) : 0;
-    if (error >= 0) error = apply_leave(root.files, directories, of_directories, root.device, leave, backups);
+    if (error >= 0) error = apply_leave(root.files, directories, of_directories, root.device, leave, backups, mode);
     if (const int elsewhere = directories.left(leave.path); elsewhere < 0) error = elsewhere;
-    outcomes.push_back({error < 0 ? -error : 0, error == attributes_refused, leave.path});
+    outcomes.push_back({error < 0 ? -error : 0, error == attributes_refused, leave.path, mode});
   }
   return outcomes;
 }

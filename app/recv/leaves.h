@@ -1,5 +1,6 @@
 // The directories' own modes and times, once all that goes into them has ended.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct LeaveOutcome {
   int error_number = 0;             // the first that went wrong
   bool attributes_refused = false;  // as of apply_attributes
   std::string path;
+  std::optional<uint32_t> mode = {};  // that it has now; none: it could not be seen
 };
 // In the order given: a directory's own come after those below it. Runs in a job.
 [[nodiscard]] std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known, const Policy& policy,

@@ -146,7 +146,11 @@ void SessionRoot::describe(std::vector<ReceiptItem>& items) const {
     subject.below = item.path;
     subject.step = [this] { owner_->step(); };
     if (item.path.empty()) continue;  // the root itself
-    item.is_there = receipt::describe(root_->files, subject, item.entry);
+    if (item.mode) {
+      item.entry.type = item.type;
+      item.entry.mode = *item.mode;
+    }
+    item.is_there = item.mode || receipt::describe(root_->files, subject, item.entry);
     if (item.path != base_) {
       item.entry.path = base_.empty() ? item.path : item.path.substr(base_.size() + 1);
     } else if (item.type != receipt::EntryType::directory) {

@@ -180,9 +180,11 @@ TEST_CASE("directories__locked_by_their_modes__a_dry_run_tells_of_no_failure_tha
   REQUIRE(::chmod(place.temporary.path("d").c_str(), 0700) == 0);
 }
 
-TEST_CASE("receipt__delivered_file_that_the_receiver_may_not_read__listed_without_a_digest_or_counted") {
+TEST_CASE("receipt__delivered_entries_that_the_receiver_may_not_read__listed_all_the_same") {
   const NotRoot account;
-  const bool is_shut = GENERATE(false, true);  // the directory d
+  const uint32_t mode = GENERATE(0u, 0755u);
+  const bool is_again = GENERATE(false, true);  // all was there already
+  CAPTURE(mode, is_again);
   Listed listed;
   DestinationOptions options = archive_options;
   options.receipt = &listed;
@@ -191,26 +193,36 @@ TEST_CASE("receipt__delivered_file_that_the_receiver_may_not_read__listed_withou
                                       file_entry("a", 3),
                                       directory_entry("d"),
                                       file_entry("d/f", 3),
+                                      directory_entry("d/inner"),
+                                      file_entry("d/inner/f", 3),
+                                      directory_entry("d/inner", session::EntryType::leave),
                                       directory_entry("d", session::EntryType::leave),
                                       directory_entry("", session::EntryType::leave)};
-  entries[2].mode = is_shut ? 0 : 0755;
+  for (const size_t directory : {2u, 4u, 6u, 7u}) entries[directory].mode = mode;
   entries[1].mode = entries[3].mode = 0;
   rig.announce(entries);
-  rig.source().put_pack({{1, "one"}, {3, "two"}});
-  for (const uint64_t index : {uint64_t{1}, uint64_t{3}}) REQUIRE(rig.run_until_result(index));
+  rig.source().put_pack({{1, "one"}, {3, "two"}, {5, "six"}});
+  for (const uint64_t index : {uint64_t{1}, uint64_t{3}, uint64_t{5}}) REQUIRE(rig.run_until_result(index));
   rig.finish(entries.size());
-  CHECK(::chmod(rig.temporary.path("d").c_str(), 0700) == 0);
-  CHECK(rig.temporary.read("d/f").empty());
-  const std::vector<std::string> readable_places = is_shut ? std::vector<std::string>{"a"} : std::vector<std::string>{"a", "d/f"};
-  for (const std::string& path : readable_places) {
-    CAPTURE(path);
-    REQUIRE(listed.entries.contains(path));
-    CHECK_FALSE(listed.entries[path].sha256.has_value());
-    CHECK(listed.entries[path].size_bytes == 3);
+  if (is_again) {
+    listed.entries.clear();
+    rig.again();
+    rig.announce(entries);
+    CHECK(rig.source().verdicts[3] == session::Verdict::unchanged);
+    rig.finish(entries.size());
   }
-  CHECK(listed.entries.contains("d"));
-  CHECK(listed.entries.size() == readable_places.size() + 1);
-  CHECK(listed.unlisted == (is_shut ? 1u : 0u));
+  CHECK(mode_of(rig, "d") == mode);
+  CHECK(::chmod(rig.temporary.path("d").c_str(), 0700) == 0);
+  CHECK(mode_of(rig, "d/inner") == mode);
+  CHECK(::chmod(rig.temporary.path("d/inner").c_str(), 0700) == 0);
+  CHECK(listed.entries.size() == 5);
+  CHECK(listed.unlisted == 0);
+  for (const char* path : {"a", "d/f"}) {
+    CHECK(listed.entries[path].size_bytes == 3);
+    CHECK_FALSE(listed.entries[path].sha256.has_value());
+  }
+  CHECK(listed.entries["d/inner/f"].sha256.has_value());
+  for (const char* path : {"d", "d/inner"}) CHECK(listed.entries[path].mode == mode);
 }
 
 }  // namespace ccixfer::recv
