@@ -118,14 +118,9 @@ void add_identity(Plan& plan, const Config& config, const std::optional<Security
   }
 }
 
-Result<bool> confine(const Process& process, const Plan& given, LogLevel level) {
-  // Its thread has the rights that the process has by then, and is there as soon as peers are.
-  struct Begin {
-    const Process& of;
-    ~Begin() {
-      if (of.metrics != nullptr) of.metrics->begin();
-    }
-  } const begin{process};
+namespace {
+
+Result<bool> enter(const Process& process, const Plan& given, LogLevel level) {
   if (!process.confine) return false;
   Plan plan = given;
   if (process.metrics != nullptr) {
@@ -140,6 +135,16 @@ Result<bool> confine(const Process& process, const Plan& given, LogLevel level) 
   log(LogLevel::info, "confined: {}", fmt::join(report->in_force, "; "));
   for (const std::string& line : report->missing) log(level, "{}", line);
   return report->confines_files;
+}
+
+}  // namespace
+
+Result<bool> confine(const Process& process, const Plan& given, LogLevel level) {
+  const auto confined = enter(process, given, level);
+  if (!confined || process.metrics == nullptr) return confined;
+  // Its thread has the rights that the process has by now, and is there as soon as peers are.
+  if (auto begun = process.metrics->begin(); !begun) return tl::unexpected(begun.error());
+  return confined;
 }
 
 }  // namespace ccixfer::program

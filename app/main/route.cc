@@ -375,7 +375,12 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   add_identity(plan, process.config, *security);
   (*audit)->add_to(plan);
   if (auto confined = confine(process, plan, LogLevel::warning); !confined) return {confined.error(), {}};
-  if (*workers) (*workers)->begin(**router);  // threads have their maker's rights
+  if (*workers) {
+    if (auto begun = (*workers)->begin(**router); !begun) {  // threads have their maker's rights
+      (*workers)->stop();
+      return {begun.error(), {}};
+    }
+  }
   RouteHandler handler(process, command, services, **router, uri_file, **audit, *security, std::move(rate), workers->get());
   process.loop.run(handler);
   if (*workers) (*workers)->stop();

@@ -21,6 +21,7 @@
 #include "core/host/clock.h"
 #include "core/host/entropy.h"
 #include "core/host/inbox.h"
+#include "core/host/threads.h"
 #include "routing/router/map_snapshot.h"
 
 namespace ccixfer::program {
@@ -204,10 +205,10 @@ std::shared_ptr<stream::Placement> RouterWorkers::placement(const std::string& d
   return std::make_shared<Placer>(*this, device);
 }
 
-void RouterWorkers::begin(routing::Router& router) {
+Result<void> RouterWorkers::begin(routing::Router& router) {
   state_->router = &router;
   for (const auto& worker : state_->workers) {
-    worker->thread = std::thread([&state = *state_, one = worker.get()] {
+    auto thread = host::begin_thread([&state = *state_, one = worker.get()] {
       redirect_log_of_thread([&state](LogLevel level, std::string_view line) {
         if (state.lines_waiting.fetch_add(1) >= lines_waiting_max) {
           state.lines_waiting.fetch_sub(1);
@@ -221,7 +222,10 @@ void RouterWorkers::begin(routing::Router& router) {
       one->run([&state] { state.inbox.post([] {}); });
       redirect_log_of_thread({});
     });
+    if (!thread) return tl::unexpected(thread.error());
+    worker->thread = std::move(*thread);
   }
+  return {};
 }
 
 void RouterWorkers::turn(Instant now) {

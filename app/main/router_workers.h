@@ -46,8 +46,8 @@ class RouterWorkers {
 
   // For the transport of that device of worker 0; `router` is worker 0's.
   [[nodiscard]] std::shared_ptr<stream::Placement> placement(const std::string& device);
-  void begin(routing::Router& router);
-  void turn(Instant now);  // what workers have said, and a new map for them
+  [[nodiscard]] Result<void> begin(routing::Router& router);  // file_io: no thread can be made
+  void turn(Instant now);                                     // what workers have said, and a new map for them
   [[nodiscard]] Instant next_deadline() const;
 
   void set_rate(uint64_t bytes_per_s);  // of each

@@ -87,10 +87,13 @@ struct TransferLoop::Impl {
   [[nodiscard]] Instant next_deadline() const {
     return std::min({hub.next_deadline(), process.reporter.next_deadline(), rate.next_deadline()});
   }
-  void watch() {
-    if (watched) return;
-    watched = true;
+  // Once the process is confined, and before a peer hears of it: its threads have the rights that it has by then.
+  [[nodiscard]] Result<void> begin() {
+    if (begun) return {};
+    if (auto threads = work.begin(); !threads) return threads;
+    begun = true;
     process.loop.watch(work.os_handle());
+    return {};
   }
 
   const Process process;
@@ -106,7 +109,7 @@ struct TransferLoop::Impl {
   session::Hub hub;
   ports::Handle pool_region;
   SessionServices services;
-  bool watched = false;
+  bool begun = false;
   bool stopped = false;
   bool given_up = false;
 };
@@ -296,7 +299,7 @@ CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptio
   const auto confined = confine(impl.process, plan, LogLevel::warning);
   if (!confined) return {confined.error(), {}};
   if (*confined && options.root != nullptr) options.root->fix(ErrorKind::interrupted);
-  impl.watch();
+  if (auto begun = impl.begin(); !begun) return {begun.error(), {}};
   ServeHandler handler(impl, options, trust);
   impl.process.reporter.ready(impl.node.uris);
   if (auto said = trust.ready(impl.node.uris); !said) return {said.error(), {}};
@@ -386,7 +389,7 @@ class TransferLoop::DialHandler final : public LoopHandler {
 };
 
 CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all, std::optional<SecondPlan> second) {
-  impl_->watch();
+  if (auto begun = impl_->begin(); !begun) return {begun.error(), {}};
   plan.routers = impl_->node.routers;
   if (second) second->dial.routers = impl_->node.routers;
   auto handler = std::make_unique<DialHandler>(*impl_, std::move(plan), all, std::move(second));

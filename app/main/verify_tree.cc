@@ -15,6 +15,7 @@
 #include "app/session/reserved.h"
 #include "core/base/units.h"
 #include "core/host/file_system.h"
+#include "core/host/threads.h"
 
 namespace ccixfer::program {
 namespace {
@@ -227,7 +228,11 @@ void Comparison::flush() {
       std::count_if(waiting_.begin(), waiting_.end(), [](const Verdict& one) { return one.wanted.has_value(); }));
   std::vector<std::thread> threads;
   const unsigned wanted = std::min({threads_max, std::max(1u, std::thread::hardware_concurrency()), to_read});
-  for (unsigned i = 1; i < wanted; ++i) threads.emplace_back(work);
+  for (unsigned i = 1; i < wanted; ++i) {
+    auto thread = host::begin_thread(work);
+    if (!thread) break;  // the others, or this one alone, take longer
+    threads.push_back(std::move(*thread));
+  }
   work();
   for (std::thread& thread : threads) thread.join();
   if (TurnLoop::is_told_to_end()) waiting_.clear();  // of files that were not read to their end nothing can be said

@@ -20,6 +20,7 @@
 #include "app/metrics/status_page.h"
 #include "core/base/check.h"
 #include "core/base/units.h"
+#include "core/host/threads.h"
 
 namespace ccixfer::metrics {
 namespace {
@@ -230,8 +231,11 @@ class Server::Run {
   Clock::time_point accept_again_ = Clock::time_point::min();  // out of descriptors: not before then
 };
 
-void Server::begin() {
-  thread_ = std::thread([this] { Run(*this).until_stopped(); });
+Result<void> Server::begin() {
+  auto thread = host::begin_thread([this] { Run(*this).until_stopped(); });
+  if (!thread) return tl::unexpected(thread.error());
+  thread_ = std::move(*thread);
+  return {};
 }
 
 }  // namespace ccixfer::metrics

@@ -41,7 +41,8 @@ class Server {
   // Of one that has a guard: for whoever comes from now on. Any thread.
   void renew(Guard guard);
   [[nodiscard]] bool has_guard() const { return guard_ != nullptr; }
-  void begin();  // answers from now on: after the process was confined, since the thread has its maker's rights
+  // Answers from now on: after the process was confined, since the thread has its maker's rights. file_io: no thread can be made.
+  [[nodiscard]] Result<void> begin();
   [[nodiscard]] const std::string& place() const { return place_; }  // with the port that it got
 
  private:

@@ -14,6 +14,7 @@
 #include "core/base/check.h"
 #include "core/base/ring_buffer.h"
 #include "core/host/clock.h"
+#include "core/host/threads.h"
 
 namespace ccixfer::facade {
 
@@ -146,7 +147,9 @@ Result<std::unique_ptr<ThreadedEndpoint>> ThreadedEndpoint::start(std::unique_pt
   const int handle = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (handle < 0) return fail(ErrorKind::network, "the progress thread gets no descriptor");
   auto core = std::make_shared<Core>(std::move(endpoint), handle);
-  core->thread = std::thread([pointer = core.get()] { pointer->run(); });
+  auto thread = host::begin_thread([pointer = core.get()] { pointer->run(); });
+  if (!thread) return tl::unexpected(thread.error());
+  core->thread = std::move(*thread);
   return std::unique_ptr<ThreadedEndpoint>(new ThreadedEndpoint(std::move(core)));
 }
 

@@ -49,7 +49,8 @@ struct Connected {
 
 class ThreadedEndpoint {
  public:
-  // The endpoint has an OS handle. Error network: the progress thread gets no descriptor of its own.
+  // The endpoint has an OS handle. Errors: network: the progress thread gets no descriptor of its own. file_io:
+  // there is no thread for it.
   [[nodiscard]] static Result<std::unique_ptr<ThreadedEndpoint>> start(std::unique_ptr<cci::Endpoint> endpoint);
   ~ThreadedEndpoint();
   ThreadedEndpoint(const ThreadedEndpoint&) = delete;

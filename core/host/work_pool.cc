@@ -1,5 +1,6 @@
 #include "core/host/work_pool.h"
 
+#include <fmt/format.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -7,10 +8,13 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/host/threads.h"
 
 namespace ccixfer::host {
 
@@ -19,11 +23,23 @@ using JobPtr = std::unique_ptr<ports::Job>;
 struct ThreadWorkPool::Impl {
   Impl(ports::FileSystem& file_system, unsigned threads_wanted)
       : files(file_system), thread_count(threads_wanted), handle(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    CHECK(handle >= 0);
     CHECK(thread_count >= 1 && thread_count <= work_pool_threads_max);
   }
-  void start() {
-    while (threads.size() < thread_count) threads.emplace_back([this] { work(); });
+  // With fewer than wanted it goes on: what cannot be had now is not asked for with each job.
+  Result<void> start() {
+    if (handle < 0) {
+      return fail(ErrorKind::file_io,
+                  fmt::format("no descriptor for the work pool: {}: raise the limit of open files (ulimit -n; LimitNOFILE= of a "
+                              "service)",
+                              std::generic_category().message(handle_error)));
+    }
+    while (threads.size() < thread_count) {
+      auto thread = begin_thread([this] { work(); });
+      if (!thread && threads.empty()) return tl::unexpected(thread.error());
+      if (!thread) thread_count = static_cast<unsigned>(threads.size());
+      if (thread) threads.push_back(std::move(*thread));
+    }
+    return {};
   }
   ~Impl() {
     {
@@ -32,7 +48,7 @@ struct ThreadWorkPool::Impl {
     }
     wake.notify_all();
     for (std::thread& thread : threads) thread.join();
-    ::close(handle);
+    if (handle >= 0) ::close(handle);
   }
 
   void work() {
@@ -67,8 +83,9 @@ struct ThreadWorkPool::Impl {
   }
 
   ports::FileSystem& files;
-  const unsigned thread_count;
+  unsigned thread_count;
   const int handle;
+  const int handle_error = errno;  // of the line above
   std::mutex mutex;
   std::condition_variable wake;
   bool stopping = false;         // under mutex
@@ -81,11 +98,14 @@ struct ThreadWorkPool::Impl {
 ThreadWorkPool::ThreadWorkPool(ports::FileSystem& files, unsigned threads) : impl_(std::make_unique<Impl>(files, threads)) {}
 ThreadWorkPool::~ThreadWorkPool() = default;
 
+Result<void> ThreadWorkPool::begin() { return impl_->start(); }
+
 void ThreadWorkPool::submit(JobPtr job) {
   CHECK(job != nullptr);
   CHECK(impl_->in_flight < work_pool_jobs_max);
   ++impl_->in_flight;
-  impl_->start();
+  const auto started = impl_->start();
+  CHECK(started);  // begin() has told
   {
     const std::lock_guard lock(impl_->mutex);
     impl_->queued.push_back(std::move(job));

@@ -12,6 +12,7 @@
 
 #include "core/base/counters.h"
 #include "core/host/clock.h"
+#include "tests/unit/host/few_processes.h"
 #include "transports/stream/stream_transport.h"
 #include "transports/tcp/tcp_net.h"
 
@@ -325,6 +326,20 @@ TEST_CASE("facade__no_descriptor_for_its_thread__an_error_that_says_so") {
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   REQUIRE_FALSE(started);
   REQUIRE(started.error().kind == ErrorKind::network);
+}
+
+TEST_CASE("threaded_endpoint__start__host_gives_no_thread__is_told") {
+  CHECK(testing::with_few_processes(1, [] {
+    Counters counters;
+    SeededEntropy entropy(1);
+    auto net = tcp::TcpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}, .backlog = 64, .listen = true});
+    if (!net) return false;
+    auto memory = std::make_shared<cci::MemoryTable>(entropy, counters);
+    auto transport = std::make_unique<stream::StreamTransport>(ports::TransportOptions{}, std::move(*net), counters);
+    const auto started =
+        ThreadedEndpoint::start(std::make_unique<cci::Endpoint>(cci::EndpointOptions{}, std::move(transport), memory, counters));
+    return !started && started.error().kind == ErrorKind::file_io;
+  }));
 }
 
 }  // namespace

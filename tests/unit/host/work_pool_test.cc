@@ -1,6 +1,7 @@
 #include "core/host/work_pool.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -13,6 +14,7 @@
 #include "core/host/clock.h"
 #include "core/host/entropy.h"
 #include "core/host/file_system.h"
+#include "tests/unit/host/few_processes.h"
 
 using namespace ccixfer;
 
@@ -176,4 +178,41 @@ TEST_CASE("clock_and_entropy__read_twice__time_does_not_go_back_and_numbers_diff
   CHECK(clock.now() >= first);
   host::SystemEntropy entropy;
   CHECK(entropy.next_u64() != entropy.next_u64());
+}
+
+TEST_CASE("work_pool__host_gives_no_thread__is_told_and_fewer_than_wanted_are_enough") {
+  CHECK(testing::with_few_processes(1, [] {
+    host::PosixFileSystem files;
+    host::ThreadWorkPool pool(files, 3);
+    const auto begun = pool.begin();
+    return !begun && begun.error().kind == ErrorKind::file_io && begun.error().message.find("ulimit -u") != std::string::npos;
+  }));
+  CHECK(testing::with_few_processes(2, [] {
+    host::PosixFileSystem files;
+    host::ThreadWorkPool pool(files, 3);
+    int ran = 0;
+    if (!pool.begin()) return false;
+    for (int i = 0; i < 3; ++i) {
+      auto job = std::make_unique<TestJob>();
+      job->on_done = [&ran] { ++ran; };
+      pool.submit(std::move(job));
+    }
+    reap_all(pool);
+    return ran == 3;
+  }));
+}
+
+TEST_CASE("work_pool__no_descriptor_is_left__is_told") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  host::PosixFileSystem files;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  host::ThreadWorkPool pool(files, 1);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  const auto begun = pool.begin();
+  REQUIRE_FALSE(begun);
+  CHECK(begun.error().kind == ErrorKind::file_io);
+  CHECK(begun.error().message.find("ulimit -n") != std::string::npos);
 }

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "app/receipt/format.h"
+#include "tests/unit/host/few_processes.h"
 #include "tests/unit/main/running.h"
 
 using namespace ccixfer;
@@ -89,6 +90,29 @@ TEST_CASE("verify__a_signer_that_nobody_can_be__is_bad_use_and_not_another_signe
         "bad value: --signer lab: [peer.lab] is known by a certificate and has no id: give the id of its key");
   for (const std::string& signer : {std::string("dtn1"), id})
     CHECK(verified_by(signer).message.starts_with("cannot read the receipt: "));
+}
+
+TEST_CASE("verify__host_gives_no_thread__the_files_are_read_one_after_the_other") {
+  const Listed listed("abc", true);
+  REQUIRE(chmod(listed.temporary.path().c_str(), 0755) == 0);
+  for (const char* name : {"g", "h"}) {
+    std::filesystem::copy_file(listed.temporary.path("tree/f"), listed.temporary.path(std::string("tree/") + name));
+  }
+  const size_t entry = listed.text.find("{\"type\""), end = listed.text.find("{\"end\"");
+  std::string text = listed.text.substr(0, entry);
+  for (const char* name : {"f", "g", "h"}) {
+    std::string line = listed.text.substr(entry, end - entry);
+    text += line.replace(line.find("\"f\""), 3, '"' + std::string(name) + '"');
+  }
+  std::ofstream(listed.file) << text << encode(receipt::End{3, 0, 0, 9}) << encode(receipt::Signed{});
+  CHECK(testing::with_few_processes(1, [&] {
+    const Said said(false);
+    TurnLoop loop;
+    Counters counters;
+    const Config config;
+    const CommandEnd ended = run_verify(Process{loop, *said.reporter, counters, config}, listed.command());
+    return ended.error.kind == ErrorKind::ok && ended.tally.files_unchanged == 3;
+  }));
 }
 
 TEST_CASE("verify__receipt_comes_through_a_pipe__is_read_as_one_from_a_file") {

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/unit/host/few_processes.h"
 #include "tests/unit/trust/facility.h"
 #include "tests/unit/trust/web_client.h"
 
@@ -51,7 +52,7 @@ std::unique_ptr<Server> serving(const std::string& place = "127.0.0.1:0") {
   auto server = Server::listen(place, {.metrics = text});
   INFO((server ? "" : server.error().message));
   REQUIRE(server);
-  (*server)->begin();
+  REQUIRE((*server)->begin());
   return std::move(*server);
 }
 
@@ -67,12 +68,21 @@ TEST_CASE("metrics_server__asked__answers_and_hangs_up") {
   }
 }
 
+TEST_CASE("metrics_server__host_gives_no_thread__is_told") {
+  CHECK(testing::with_few_processes(1, [] {
+    const auto server = Server::listen("127.0.0.1:0", {.metrics = text});
+    if (!server) return false;
+    const auto begun = (*server)->begin();
+    return !begun && begun.error().kind == ErrorKind::file_io;
+  }));
+}
+
 TEST_CASE("metrics_server__all_places_are_taken__who_comes_is_served_in_the_place_of_who_waited_longest") {
   Refusals refused;
   auto listening = Server::listen("127.0.0.1:0", {.metrics = text, .refused = &refused});
   REQUIRE(listening);
   const auto server = std::move(*listening);
-  server->begin();
+  REQUIRE(server->begin());
   std::vector<host::Descriptor> idle;
   for (size_t i = 0; i < connections_max; ++i) idle.push_back(dial(server->place()));
   for (int round = 0; round < 3; ++round) {
@@ -150,7 +160,7 @@ Served serving_status() {
   auto server = Server::listen("127.0.0.1:0", {.metrics = text, .board = served.board.get()});
   REQUIRE(server);
   served.server = std::move(*server);
-  served.server->begin();
+  REQUIRE(served.server->begin());
   return served;
 }
 
