@@ -103,7 +103,9 @@ void Asker::open_session() {
       channel.slot_bytes = std::max(channel.slot_bytes, *std::max_element(plan_.sizes_bytes.begin(), plan_.sizes_bytes.end()));
   }
   channel.slots = static_cast<uint32_t>(std::clamp<uint64_t>(memory_bytes_max / channel.slot_bytes, 1, plan_.depth));
-  channel.memory = memory::BulkMemory(static_cast<size_t>(channel.slots * channel.slot_bytes));
+  auto memory = memory::BulkMemory::make(static_cast<size_t>(channel.slots * channel.slot_bytes));
+  if (!memory) return end(memory.error());
+  channel.memory = std::move(*memory);
   channel.landing.resize(plan_.message_bytes);
   channel.local = endpoint_.memory().register_region(channel.memory.bytes(), 0);
   channel.landing_region = endpoint_.memory().register_region(channel.landing, cci::access_write);

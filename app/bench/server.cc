@@ -126,7 +126,9 @@ void Server::on_open(Session& session, Bytes message) {
   const auto open = decode_open(message);
   if (!open) return drop(session, "a malformed `open`, or one that asks for too much");
   session.open = *open;
-  session.memory = memory::BulkMemory(static_cast<size_t>(open->slots * open->slot_bytes));
+  auto memory = memory::BulkMemory::make(static_cast<size_t>(open->slots * open->slot_bytes));
+  if (!memory) return drop(session, "more memory than this host gives");
+  session.memory = std::move(*memory);
   session.landing.resize(static_cast<size_t>(open->reply_bytes));
   session.region = endpoint_.memory().register_region(session.memory.bytes(), cci::access_read | cci::access_write);
   session.local = endpoint_.memory().register_region(session.memory.bytes(), 0);

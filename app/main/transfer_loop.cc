@@ -62,12 +62,12 @@ Error interruption(const char* what_to_do) {
 
 // Members in the order of construction: what a role uses outlives it.
 struct TransferLoop::Impl {
-  Impl(const Process& process_, Node node_, bool routed_, uint32_t buffers, RateClock rate_)
+  Impl(const Process& process_, Node node_, bool routed_, uint32_t buffers, memory::BulkMemory memory, RateClock rate_)
       : process(process_),
         rate(std::move(rate_)),
         node(std::move(node_)),
         routed(routed_),
-        pool(session::segment_bytes_max, buffers),
+        pool(session::segment_bytes_max, buffers, std::move(memory)),
         work(files, work_threads()),
         hub(*node.endpoint, process.counters),
         pool_region(node.memory->register_region(pool.memory(), cci::access_read_parts)),
@@ -146,9 +146,12 @@ Result<std::unique_ptr<TransferLoop>> TransferLoop::create(const Process& proces
     with_waker.paths = options.listening ? std::shared_ptr<reliability::PathMemory>(std::make_shared<PathTable>(wall_time_s))
                                          : std::make_shared<PathFile>(policy::places_of_process().paths(), wall_time_s);
   }
+  auto memory = memory::BulkMemory::make(memory::Pool::memory_bytes(session::segment_bytes_max, *buffers));
+  if (!memory) return fail(memory.error().kind, fmt::format("--memory {}: {}", transfer.memory_bytes, memory.error().message));
   auto node = make_node(*device, with_waker, entropy, process.counters);
   if (!node) return tl::unexpected(node.error());
-  loop->impl_ = std::make_unique<Impl>(process, std::move(*node), device->subnet.has_value(), *buffers, RateClock(transfer.rate));
+  loop->impl_ = std::make_unique<Impl>(process, std::move(*node), device->subnet.has_value(), *buffers, std::move(*memory),
+                                       RateClock(transfer.rate));
   if (device->transport == "verbs") loop->impl_->pool.keep_pages();
   if (loop->impl_->pool_region.kind == ports::HandleKind::none) {
     return fail(ErrorKind::usage, fmt::format("device {} takes no {} bytes of memory: raise the limit of locked memory (ulimit -l; "

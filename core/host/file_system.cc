@@ -310,7 +310,7 @@ int64_t PosixFileSystem::read_stream(int fd, MutableBytes into) {
 }
 
 int PosixFileSystem::show(int fd, MutableBytes at, uint64_t offset_bytes) {
-  const Kind kind = kind_of_file_system(fd);
+  const Kind kind = shows_ ? kind_of_file_system(fd) : Kind::other;
   if (kind == Kind::other) return -ENOTSUP;
   // Pages of a hole would be made in the file, out of the user's memory, as a write makes them; a read makes none.
   if (kind == Kind::in_memory && has_hole(fd, offset_bytes, at.size())) return -ENOTSUP;

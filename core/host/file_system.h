@@ -8,6 +8,7 @@
 // Thread-safe: no state but the times that it counts into.
 #pragma once
 #include "core/host/disk_times.h"
+#include "core/host/private_memory.h"
 #include "core/ports/file_system.h"
 
 namespace ccixfer::host {
@@ -15,7 +16,8 @@ namespace ccixfer::host {
 class PosixFileSystem final : public ports::FileSystem {
  public:
   // `times`: counted into for as long as it lives; nullptr: nobody wants to know.
-  explicit PosixFileSystem(DiskTimes* times = nullptr) : times_(times) {}
+  // `shows`: whether show() shows anything: not where the memory that is shown over might not come back.
+  explicit PosixFileSystem(DiskTimes* times = nullptr, bool shows = !counts_private_memory()) : times_(times), shows_(shows) {}
   int open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) override;
   int close(int fd) override;
   int64_t pread(int fd, MutableBytes into, uint64_t offset_bytes) override;
@@ -67,6 +69,7 @@ class PosixFileSystem final : public ports::FileSystem {
   auto moved(DiskCall kind, SystemCall&& system_call) const;
 
   DiskTimes* const times_;
+  const bool shows_;
 };
 
 }  // namespace ccixfer::host

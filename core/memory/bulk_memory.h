@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/base/bytes.h"
+#include "core/base/result.h"
 
 namespace ccixfer::memory {
 
@@ -13,7 +14,8 @@ void make_anonymous(MutableBytes at);
 class BulkMemory {
  public:
   BulkMemory() = default;
-  explicit BulkMemory(size_t bytes);  // CHECKs that the host maps it; 0: nothing
+  [[nodiscard]] static Result<BulkMemory> make(size_t bytes);  // 0: nothing. usage: the host does not give it
+  explicit BulkMemory(size_t bytes);                           // CHECKs that the host does
   BulkMemory(BulkMemory&& other) noexcept;
   BulkMemory& operator=(BulkMemory&& other) noexcept;
   ~BulkMemory();

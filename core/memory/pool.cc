@@ -36,14 +36,18 @@ void unpoison([[maybe_unused]] MutableBytes memory) {
 #endif
 }
 
-size_t page_bytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
+// Rounded up to pages.
+size_t stride_of(uint32_t buffer_bytes) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return (size_t{buffer_bytes} + page - 1) / page * page;
+}
 
 }  // namespace
 
 struct Pool::Impl {
   uint32_t buffer_bytes = 0;
   uint32_t count = 0;
-  size_t stride_bytes = 0;  // buffer_bytes rounded up to pages
+  size_t stride_bytes = 0;
   BulkMemory memory;
   std::vector<uint32_t> free;  // the last one is lent first
   bool keeps_pages = false;
@@ -51,16 +55,22 @@ struct Pool::Impl {
   [[nodiscard]] MutableBytes slot(uint32_t index) const { return memory.bytes().subspan(index * stride_bytes, stride_bytes); }
 };
 
-Pool::Pool(uint32_t buffer_bytes, uint32_t count) : impl_(std::make_unique<Impl>()) {
+size_t Pool::memory_bytes(uint32_t buffer_bytes, uint32_t count) {
   CHECK(buffer_bytes > 0 && count > 0);
+  const size_t bytes = stride_of(buffer_bytes) * count;
+  CHECK(bytes / count == stride_of(buffer_bytes));
+  return bytes;
+}
+
+Pool::Pool(uint32_t buffer_bytes, uint32_t count) : Pool(buffer_bytes, count, BulkMemory(memory_bytes(buffer_bytes, count))) {}
+
+Pool::Pool(uint32_t buffer_bytes, uint32_t count, BulkMemory memory) : impl_(std::make_unique<Impl>()) {
+  CHECK(memory.bytes().size() == memory_bytes(buffer_bytes, count));
   Impl& pool = *impl_;
-  const size_t page = page_bytes();
   pool.buffer_bytes = buffer_bytes;
   pool.count = count;
-  pool.stride_bytes = (size_t{buffer_bytes} + page - 1) / page * page;
-  const size_t bytes = pool.stride_bytes * count;
-  CHECK(bytes / count == pool.stride_bytes);
-  pool.memory = BulkMemory(bytes);
+  pool.stride_bytes = stride_of(buffer_bytes);
+  pool.memory = std::move(memory);
   poison(pool.memory.bytes());
   pool.free.reserve(count);
   for (uint32_t index = count; index > 0; --index) pool.free.push_back(index - 1);

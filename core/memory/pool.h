@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/base/bytes.h"
+#include "core/memory/bulk_memory.h"
 
 namespace ccixfer::memory {
 
@@ -37,8 +38,12 @@ class Loan {
 
 class Pool {
  public:
-  Pool(uint32_t buffer_bytes, uint32_t count);  // CHECKs count > 0; buffers are page-aligned
-  ~Pool();                                      // CHECKs that every loan is back
+  // CHECKs count > 0; buffers are page-aligned. The memory is one of memory_bytes(), or is made: then it CHECKs that the host gives
+  // it.
+  Pool(uint32_t buffer_bytes, uint32_t count, BulkMemory memory);
+  Pool(uint32_t buffer_bytes, uint32_t count);
+  [[nodiscard]] static size_t memory_bytes(uint32_t buffer_bytes, uint32_t count);
+  ~Pool();  // CHECKs that every loan is back
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   [[nodiscard]] Loan lend();  // LIFO, so that warm memory is used first; empty: none free (a normal answer)

@@ -7,8 +7,22 @@
 
 namespace ccixfer::routing {
 
-FragmentPool::FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8_t classes, bool reserved, bool poison_returned)
-    : pool_(fragment_bytes, static_cast<uint32_t>(std::min<uint64_t>(memory_bytes / fragment_bytes, UINT32_MAX))),
+namespace {
+
+uint32_t count_of(uint32_t fragment_bytes, uint64_t memory_bytes) {
+  return static_cast<uint32_t>(std::min<uint64_t>(memory_bytes / fragment_bytes, UINT32_MAX));
+}
+
+}  // namespace
+
+size_t FragmentPool::used_bytes(uint32_t fragment_bytes, uint64_t memory_bytes) {
+  return memory::Pool::memory_bytes(fragment_bytes, count_of(fragment_bytes, memory_bytes));
+}
+
+FragmentPool::FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8_t classes, bool reserved, bool poison_returned,
+                           std::optional<memory::BulkMemory> memory)
+    : pool_(fragment_bytes, count_of(fragment_bytes, memory_bytes),
+            memory ? std::move(*memory) : memory::BulkMemory(used_bytes(fragment_bytes, memory_bytes))),
       classes_(classes),
       reserved_(reserved),
       poison_returned_(poison_returned) {

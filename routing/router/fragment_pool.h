@@ -5,6 +5,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "core/memory/pool.h"
 #include "routing/transport/messages.h"
@@ -13,9 +14,12 @@ namespace ccixfer::routing {
 
 class FragmentPool {
  public:
-  // CHECKs that one fragment a class fits. Fewer classes, or none reserved, deadlock or starve: for tests that show it.
+  // How much memory it takes of so many bytes.
+  [[nodiscard]] static size_t used_bytes(uint32_t fragment_bytes, uint64_t memory_bytes);
+  // `memory` has used_bytes(); none: it is made. CHECKs that one fragment a class fits. Fewer classes, or none reserved, deadlock
+  // or starve: for tests that show it.
   FragmentPool(uint32_t fragment_bytes, uint64_t memory_bytes, uint8_t classes = classes_max, bool reserved = true,
-               bool poison_returned = false);
+               bool poison_returned = false, std::optional<memory::BulkMemory> memory = {});
   // `held` is how many the asking connection has; without `shared`, only the reserved one. An empty loan: not now.
   [[nodiscard]] memory::Loan take(uint8_t data_class, uint32_t held, bool shared = true);
   void give(uint8_t data_class, memory::Loan loan);

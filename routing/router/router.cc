@@ -83,7 +83,7 @@ bool measures_latency(const std::vector<Metric>& metric) {
 // here.
 struct Router::Impl final : public ConnectionEnder {
   Impl(const RouterOptions& options, std::vector<RouterDevice> all, const std::shared_ptr<cci::MemoryTable>& memory,
-       ports::Entropy& entropy, Counters& counters, std::vector<Metric> metric);
+       memory::BulkMemory fragments, ports::Entropy& entropy, Counters& counters, std::vector<Metric> metric);
   ~Impl() {
     relayed.account_for_all();
     devices.close();  // before the rest: nothing may read or write the pool after this
@@ -139,7 +139,7 @@ struct Router::Impl final : public ConnectionEnder {
 };
 
 Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, const std::shared_ptr<cci::MemoryTable>& memory,
-                   ports::Entropy& entropy, Counters& c, std::vector<Metric> metric)
+                   memory::BulkMemory fragments, ports::Entropy& entropy, Counters& c, std::vector<Metric> metric)
     : counters(c),
       follows(options.follows),
       observer(options.observer),
@@ -157,7 +157,7 @@ Router::Impl::Impl(const RouterOptions& options, std::vector<RouterDevice> all, 
       admins(devices, records, observer, counters),
       places(options.connections_max),
       pool(lent_bytes(options), options.memory_bytes, options.mechanisms.classes, options.mechanisms.reserved,
-           options.mechanisms.poison_returned),
+           options.mechanisms.poison_returned, std::move(fragments)),
       grants(options.mechanisms, options.rate_bytes_per_s, pool, connections, stood_still, devices),
       relay(
           devices, *this, connections, options.copied_bytes_max,
@@ -341,8 +341,11 @@ Result<std::unique_ptr<Router>> Router::create(const RouterOptions& options, std
                                                Counters& counters) {
   auto metric = check(options, devices);
   if (!metric) return tl::unexpected<Error>(metric.error());
+  auto fragments = memory::BulkMemory::make(FragmentPool::used_bytes(lent_bytes(options), options.memory_bytes));
+  if (!fragments) return tl::unexpected<Error>(fragments.error());
   std::unique_ptr<Router> router(new Router);
-  router->impl_ = std::make_unique<Impl>(options, std::move(devices), memory, entropy, counters, std::move(*metric));
+  router->impl_ =
+      std::make_unique<Impl>(options, std::move(devices), memory, std::move(*fragments), entropy, counters, std::move(*metric));
   if (!router->impl_->forwarder.has_memory()) {
     const size_t bytes = router->impl_->pool.memory().size();
     return fail(ErrorKind::usage, fmt::format("a device takes no {} bytes of memory: raise the limit of locked memory, or give the "

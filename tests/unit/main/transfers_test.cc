@@ -1,6 +1,10 @@
 // `send` and `recv` in one process: what is between the command line's options and the roles of a transfer.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <fstream>
 #include <future>
 
 #include "app/main/transfer_loop.h"
@@ -498,6 +502,25 @@ TEST_CASE("transfers__plans__have_a_name_of_their_own_and_the_options") {
     CHECK((*loop)->services().pool.count() == 63);
     return {};
   });
+}
+
+TEST_CASE("transfers__more_memory_than_the_process_may_have__is_bad_use_and_no_abort") {
+  const Ran ran([](const Process& process) -> CommandEnd {
+    uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+    const rlimit little{pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + (256u << 20), before.rlim_max};
+    TransferOptions transfer;
+    transfer.memory_bytes = uint64_t{1} << 30;
+    REQUIRE(setrlimit(RLIMIT_AS, &little) == 0);
+    auto loop = TransferLoop::create(process, insecure(), transfer, {});
+    REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+    return {loop ? Error{ErrorKind::ok, ""} : loop.error(), {}};
+  });
+  CHECK(ran.end.error.kind == ErrorKind::usage);
+  CHECK(ran.end.error.message.find("--memory 1073741824: ") == 0);
+  CHECK(ran.end.error.message.find("ulimit -v") != std::string::npos);
 }
 
 // Otherwise the process would hang, deaf to signals, until its own disk answers.

@@ -1,0 +1,30 @@
+#include "core/memory/bulk_memory.h"
+
+#include <catch2/catch.hpp>
+#include <utility>
+
+#include "core/memory/pool.h"
+
+using namespace ccixfer;
+using namespace ccixfer::memory;
+
+TEST_CASE("bulk_memory__more_than_any_host_has__is_told_and_nothing_ends") {
+  const auto made = BulkMemory::make(size_t{1} << 60);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::usage);
+  CHECK(made.error().message.find("1152921504606846976 bytes") != std::string::npos);
+  CHECK(made.error().message.find("ulimit -v") != std::string::npos);
+}
+
+TEST_CASE("bulk_memory__made__is_zeros_and_a_pools") {
+  CHECK(BulkMemory::make(0).value().bytes().empty());
+  auto made = BulkMemory::make(Pool::memory_bytes(5000, 3));
+  REQUIRE(made);
+  CHECK(made->bytes().size() == 3 * 8192);
+  const std::byte* at = made->bytes().data();
+  Pool pool(5000, 3, std::move(*made));
+  CHECK(pool.memory().data() == at);
+  const Loan loan = pool.lend();
+  CHECK(loan.bytes().size() == 5000);
+  CHECK(loan.bytes()[4999] == std::byte{0});
+}
