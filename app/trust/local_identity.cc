@@ -66,7 +66,11 @@ Result<trust::Identity> load_configured(const program::IdentityConfig& config) {
 }
 
 Result<LocalIdentity> make_for(const Places& places, WithoutIdentity without) {
-  if (without == WithoutIdentity::make_for_this_process) return LocalIdentity{trust::Identity::generate(), {}, "", false};
+  if (without == WithoutIdentity::make_for_this_process) {
+    auto identity = trust::Identity::generate();
+    if (!identity) return tl::unexpected(identity.error());
+    return LocalIdentity{std::move(*identity), {}, "", false};
+  }
   const std::string file = places.key();
   if (without == WithoutIdentity::refuse || file.empty()) {
     return fail(ErrorKind::authentication, "no identity: run `ccixfer keygen`, or use --insecure on a trusted network");
@@ -103,8 +107,9 @@ Result<LocalIdentity> load_local_identity(const std::optional<program::IdentityC
 }
 
 Result<trust::Identity> make_key(const std::string& file, bool force) {
-  trust::Identity identity = trust::Identity::generate();
-  const SecretText key(identity.key_pem());
+  auto identity = trust::Identity::generate();
+  if (!identity) return identity;
+  const SecretText key(identity->key_pem());
   const auto written = write_private(file, key.text, force ? Existing::replace : Existing::keep);
   if (!written) return tl::unexpected(written.error());
   if (!*written) {

@@ -76,15 +76,18 @@ PeerId peer_id_of(const X509* certificate) {
   return peer_id_of(std::as_bytes(std::span(der, static_cast<size_t>(length))));
 }
 
-Identity Identity::generate() {
+Result<Identity> Identity::generate() {
   const CleanErrors clean;
   auto impl = std::make_shared<Impl>();
   impl->key.reset(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
-  CHECK(impl->key != nullptr);
+  if (impl->key == nullptr) {
+    return wrong("no key can be made", "this OpenSSL offers no Ed25519 (FIPS mode?)",
+                 "give a key and a certificate of another kind in [identity], or look into openssl.cnf");
+  }
   impl->certificate = certificate_of(impl->key.get());
-  auto done = finished(std::move(impl));
-  CHECK(done != nullptr);
-  return Identity(std::move(done));
+  auto done = finished(std::move(impl), "a new key");
+  if (!done) return tl::unexpected(done.error());
+  return Identity(*std::move(done));
 }
 
 Result<Identity> Identity::from_key(std::string_view key_pem, std::string_view what) {

@@ -18,7 +18,7 @@ namespace ccixfer::trust {
 
 class Identity {
  public:
-  [[nodiscard]] static Identity generate();
+  [[nodiscard]] static Result<Identity> generate();  // usage: OpenSSL, as this host has set it up, offers no Ed25519
   // `what` names the file in messages.
   [[nodiscard]] static Result<Identity> from_key(std::string_view key_pem, std::string_view what);
   [[nodiscard]] static Result<Identity> from_certificate(std::string_view certificate_pem, std::string_view certificate_what,

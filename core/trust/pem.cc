@@ -83,6 +83,14 @@ Result<std::vector<Block>> read_kind(std::string_view pem, std::string_view what
   return blocks;
 }
 
+// Said by OpenSSL when something was to be found for an algorithm; damage ends in other words.
+bool lacks_algorithm() {
+  while (const unsigned long error = ERR_get_error()) {
+    if (ERR_GET_LIB(error) == ERR_LIB_EVP && ERR_GET_REASON(error) == ERR_R_UNSUPPORTED) return true;
+  }
+  return false;
+}
+
 template <typename Ptr, typename Decode>
 Result<std::vector<Ptr>> decode_all(const std::vector<Block>& blocks, std::string_view what, Decode decode) {
   const CleanErrors clean;
@@ -90,6 +98,10 @@ Result<std::vector<Ptr>> decode_all(const std::vector<Block>& blocks, std::strin
   for (const Block& block : blocks) {
     const unsigned char* at = block.der.data();
     decoded.emplace_back(decode(nullptr, &at, static_cast<long>(block.der.size())));
+    if (decoded.back() == nullptr && lacks_algorithm()) {
+      return wrong(fmt::format("{} of a kind that this OpenSSL does not offer (FIPS mode?)", name_of(block)), what,
+                   "use RSA of 2048 bits or more, or EC on P-256, with a certificate, or look into openssl.cnf");
+    }
     if (decoded.back() == nullptr || at != block.der.data() + block.der.size()) {
       return wrong(fmt::format("damaged PEM: {}", name_of(block)), what, "copy the file again");
     }

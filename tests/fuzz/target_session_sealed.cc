@@ -13,7 +13,7 @@ namespace {
 
 struct Pair {
   static SealSetup someone() {
-    return {trust::Identity::generate(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
+    return {trust::Identity::generate().value(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
   }
   Pair() {
     std::vector<Message> to_far = near.start(true);

@@ -262,7 +262,7 @@ class World {
  private:
   // One for all: making one costs more than a run.
   static const trust::Identity& identity() {
-    static const trust::Identity one = trust::Identity::generate();
+    static const trust::Identity one = trust::Identity::generate().value();
     return one;
   }
 

@@ -21,7 +21,7 @@ constexpr int64_t now_s = 1'800'000'000;
 constexpr size_t changes_max = 64;
 
 const trust::Identity& ours() {
-  static const trust::Identity identity = trust::Identity::generate();
+  static const trust::Identity identity = trust::Identity::generate().value();
   return identity;
 }
 

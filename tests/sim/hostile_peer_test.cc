@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using simulate::Site;
 
 session::SealSetup somebody() {
-  return {trust::Identity::generate(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
+  return {trust::Identity::generate().value(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
 }
 
 class Liar final : public sim::Actor, public session::AcceptHandler, public session::LinkHandler {

@@ -63,7 +63,7 @@ class HostileRouter final : public sim::Actor {
 };
 
 session::SealSetup someone() {
-  static const std::array<trust::Identity, 2> who = {trust::Identity::generate(), trust::Identity::generate()};
+  static const std::array<trust::Identity, 2> who = {trust::Identity::generate().value(), trust::Identity::generate().value()};
   static size_t next = 0;
   return {who[next++ % 2], std::nullopt, [] { return int64_t{1'800'000'000}; }};
 }

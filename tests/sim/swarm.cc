@@ -46,7 +46,7 @@ SwarmOptions with_splice_pipes(SwarmOptions options, uint64_t seed) {
 session::SealSetup seal_of(const std::string& site) {
   static std::map<std::string, trust::Identity> identities;
   auto found = identities.find(site);
-  if (found == identities.end()) found = identities.emplace(site, trust::Identity::generate()).first;
+  if (found == identities.end()) found = identities.emplace(site, trust::Identity::generate().value()).first;
   return {found->second, std::nullopt, [] { return int64_t{1'800'000'000}; }};
 }
 

@@ -18,7 +18,7 @@
 namespace ccixfer::program::test {
 
 inline session::SealSetup new_key() {
-  return {trust::Identity::generate(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
+  return {trust::Identity::generate().value(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
 }
 
 // Who dials: a session whose files are the test's.

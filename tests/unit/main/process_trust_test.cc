@@ -12,7 +12,7 @@ using namespace ccixfer::program::test;
 namespace {
 
 trust::ProvedPeer certified(const std::string& own_name) {
-  return {trust::Identity::generate().id(), true, {"service.example", own_name}};
+  return {trust::Identity::generate().value().id(), true, {"service.example", own_name}};
 }
 
 ports::PeerIdentity identity_of(const trust::ProvedPeer& peer) {

@@ -19,7 +19,7 @@ namespace {
 
 std::string ticket_of(const std::vector<std::string>& addresses) {
   trust::Ticket ticket;
-  ticket.listener = trust::Identity::generate().id();
+  ticket.listener = trust::Identity::generate().value().id();
   ticket.expires_s = wall_time_s() + 3600;
   ticket.addresses = addresses;
   return trust::to_text(ticket);

@@ -127,7 +127,7 @@ TEST_CASE("receipt_order__depth_first__a_directory_before_what_only_begins_like_
 }
 
 TEST_CASE("book__entries_in_any_order_and_twice__each_once_in_order_and_signed") {
-  const trust::Identity identity = trust::Identity::generate();
+  const trust::Identity identity = trust::Identity::generate().value();
   Entry again = file("b", 9);
   const std::string text = written({file("c"), file("b"), file("a/x"), file("a-b"), again}, identity);
   const Text in(text);
@@ -181,7 +181,7 @@ TEST_CASE("book__cannot_be_written__the_old_receipt_stays") {
 }
 
 TEST_CASE("receipt__changed_torn_or_forged__said_so") {
-  const trust::Identity identity = trust::Identity::generate(), other = trust::Identity::generate();
+  const trust::Identity identity = trust::Identity::generate().value(), other = trust::Identity::generate().value();
   const std::string good = written({file("a"), file("b")}, identity);
   CHECK(outcome(good) == ErrorKind::ok);
   CHECK(outcome(replaced(good, "\"path\":\"b\"", "\"path\":\"c\"")) == ErrorKind::authentication);
@@ -325,7 +325,7 @@ TEST_CASE("describe__file_changes_while_it_is_read_or_is_another__no_digest") {
 }
 
 TEST_CASE("signature__of_each_kind_of_bytes__checked_and_bound_to_its_purpose") {
-  const trust::Identity identity = trust::Identity::generate();
+  const trust::Identity identity = trust::Identity::generate().value();
   const trust::Signature signature = trust::sign(identity, "a purpose", as_bytes("data"));
   const auto signer = trust::check_signature(signature, "a purpose", as_bytes("data"));
   REQUIRE(signer.has_value());

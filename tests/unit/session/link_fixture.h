@@ -135,7 +135,7 @@ struct World {
     link = std::make_unique<Link>(*near.endpoint, hello, user);
     if (seal) {
       link->secure(*seal);
-      acceptor->seal = SealSetup{trust::Identity::generate(), seal->authority, seal->wall_time_s};
+      acceptor->seal = SealSetup{trust::Identity::generate().value(), seal->authority, seal->wall_time_s};
     }
     near.hub->add_link(link.get());
     dialler = std::make_unique<Dialler>(*near.endpoint, *link, "fake://far", 7);

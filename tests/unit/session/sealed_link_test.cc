@@ -16,7 +16,7 @@ constexpr std::string_view canary = "incoming/the-name-that-nobody-may-see";
 constexpr uint64_t messages_each_way = 6;
 
 SealSetup someone() {
-  return {trust::Identity::generate(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
+  return {trust::Identity::generate().value(), std::nullopt, [] { return int64_t{1'800'000'000}; }};
 }
 
 struct SealedWorld : fake::World {

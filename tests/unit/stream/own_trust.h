@@ -11,7 +11,7 @@ namespace ccixfer::testing {
 
 class OwnTrust final : public connection::HopTrust {
  public:
-  explicit OwnTrust(trust::Identity who = trust::Identity::generate()) : identity(std::move(who)) {}
+  explicit OwnTrust(trust::Identity who = trust::Identity::generate().value()) : identity(std::move(who)) {}
 
   [[nodiscard]] trust::HandshakeOptions handshake(trust::HandshakeSide side) override {
     ++handshakes;

@@ -15,7 +15,8 @@ using ccixfer::testing::OwnTrust;
 
 // Making one costs more than the conversation.
 std::shared_ptr<OwnTrust> trust_of(int end) {
-  static const std::array<trust::Identity, 2> identities = {trust::Identity::generate(), trust::Identity::generate()};
+  static const std::array<trust::Identity, 2> identities = {trust::Identity::generate().value(),
+                                                            trust::Identity::generate().value()};
   return std::make_shared<OwnTrust>(identities[static_cast<size_t>(end)]);
 }
 

@@ -28,7 +28,7 @@ struct Outcome {
 // `shows` is judged by somebody with `authority`, who is the acceptor or the dialler.
 Outcome judged(const Identity& shows, HandshakeSide judge, const std::optional<Authority>& authority,
                int64_t wall_time_s = test_now_s) {
-  static const Identity other = Identity::generate();
+  static const Identity other = Identity::generate().value();
   Side judging(judge, other, authority, wall_time_s);
   Side showing(judge == dialler ? acceptor : dialler, shows);
   static_cast<void>(judge == dialler ? run(judging, showing) : run(showing, judging));
@@ -101,7 +101,7 @@ TEST_CASE("certificates__no_authority_given__known_by_the_key_whatever_they_say"
 
 TEST_CASE("certificates__signed_by_its_own_key__known_by_the_key_beside_an_authority") {
   const Issued expired = self_signed({.not_before_s = 0, .not_after_s = day_s});
-  for (const Identity& host : {Identity::generate(), identity_of(expired)}) {
+  for (const Identity& host : {Identity::generate().value(), identity_of(expired)}) {
     for (const HandshakeSide judge : {dialler, acceptor}) {
       const Outcome outcome = judged(host, judge, authority_of(facility().pem()));
       CHECK(outcome.done);
@@ -305,7 +305,7 @@ TEST_CASE("certificates__weak_keys_and_signatures__refused") {
       RawPeer peer(judge == dialler ? acceptor : dialler);
       SSL_CTX_set_security_level(peer.context(), 0);
       peer.certificate(shown->certificate.get(), shown->key.get());
-      Side ours(judge, Identity::generate(), authority_of(facility().pem()));
+      Side ours(judge, Identity::generate().value(), authority_of(facility().pem()));
       run(ours, peer);
       CHECK(ours.refused_with(ErrorKind::authentication, shown == &weak ? "the peer's key is not taken (RSA of 1024 bits)"
                                                                         : "the signature of the peer's certificate is too weak"));
@@ -335,7 +335,7 @@ TEST_CASE("certificates__shown_by_somebody_without_its_key__refused") {
   for (const HandshakeSide judge : {dialler, acceptor}) {
     RawPeer peer(judge == dialler ? acceptor : dialler);
     peer.certificate(host.certificate.get(), thief.get());
-    Side ours(judge, Identity::generate(), authority_of(facility().pem()));
+    Side ours(judge, Identity::generate().value(), authority_of(facility().pem()));
     run(ours, peer);
     CHECK(ours.refused_with(ErrorKind::authentication, "has not the key of its certificate"));
     CHECK_FALSE(ours.handshake.done());
@@ -344,7 +344,7 @@ TEST_CASE("certificates__shown_by_somebody_without_its_key__refused") {
 
 TEST_CASE("certificates__a_refusal_in_pieces_after_the_end__told_when_it_is_whole") {
   Side dials(dialler, identity_of(stranger().issue()));
-  Side accepts(acceptor, Identity::generate(), authority_of(facility().pem()));
+  Side accepts(acceptor, Identity::generate().value(), authority_of(facility().pem()));
   const auto last = dials.step(accepts.step(dials.step({})));
   REQUIRE(dials.handshake.done());
   const auto alert = accepts.step(last);

@@ -12,8 +12,8 @@ namespace {
 using enum HandshakeSide;
 
 struct Fixture {
-  Identity dials = Identity::generate();
-  Identity accepts = Identity::generate();
+  Identity dials = Identity::generate().value();
+  Identity accepts = Identity::generate().value();
   std::optional<Authority> authority;
 };
 

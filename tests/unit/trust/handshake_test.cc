@@ -15,11 +15,11 @@ using enum HandshakeSide;
 
 // Made once: they stand for any identities that are known by their keys.
 const Identity& first() {
-  static const Identity identity = Identity::generate();
+  static const Identity identity = Identity::generate().value();
   return identity;
 }
 const Identity& second() {
-  static const Identity identity = Identity::generate();
+  static const Identity identity = Identity::generate().value();
   return identity;
 }
 const Issued& any_certificate() {

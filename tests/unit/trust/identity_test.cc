@@ -1,6 +1,8 @@
 #include "core/trust/identity.h"
 
 #include <openssl/pem.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 
@@ -70,7 +72,7 @@ TEST_CASE("identity__the_certificate_of_a_key__the_bytes_that_another_library_ma
 }
 
 TEST_CASE("identity__made_twice__two_ids_and_the_key_keeps_its_own") {
-  const Identity first = Identity::generate(), second = Identity::generate();
+  const Identity first = Identity::generate().value(), second = Identity::generate().value();
   CHECK(first.id() != second.id());
   const auto again = Identity::from_key(first.key_pem(), "my.key");
   REQUIRE(again);
@@ -79,7 +81,7 @@ TEST_CASE("identity__made_twice__two_ids_and_the_key_keeps_its_own") {
 
 TEST_CASE("identity__a_key_file_of_the_wrong_kind__named_in_one_line") {
   const Issued host = self_signed({});
-  const std::string key = Identity::generate().key_pem();
+  const std::string key = Identity::generate().value().key_pem();
   const auto as = [&](const std::string& kind) {
     std::string text = key;
     for (size_t at = 0; (at = text.find("PRIVATE KEY", at)) != std::string::npos; at += kind.size()) text.replace(at, 11, kind);
@@ -95,6 +97,30 @@ TEST_CASE("identity__a_key_file_of_the_wrong_kind__named_in_one_line") {
   CHECK(has(complaint_of_key(as("\x1b[2J")), "and not a private key: my.key: "));
   CHECK_FALSE(has(complaint_of_key(as("\x1b[2J")), "\x1b"));
   CHECK(has(complaint_of_key(key + key), "more than one private key: my.key: "));
+}
+
+// As with `default_properties = fips=yes` in openssl.cnf, for good: in a child.
+TEST_CASE("identity__openssl_that_offers_no_ed25519__is_told_and_the_key_is_not_called_damaged") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const bool is_set = EVP_set_default_properties(nullptr, "fips=yes") == 1;
+    const auto made = Identity::generate();
+    const auto read = Identity::from_key(known_key, "my.key");
+    std::string damaged = known_key;
+    damaged.replace(damaged.find("MC4C"), 4, "MC5C");
+    const auto torn = Identity::from_key(damaged, "my.key");
+    if (!is_set || made || read || torn) _exit(1);
+    if (made.error().message.find("offers no Ed25519 (FIPS mode?)") == std::string::npos) _exit(2);
+    if (read.error().message.find("of a kind that this OpenSSL does not offer (FIPS mode?): my.key: ") == std::string::npos)
+      _exit(3);
+    if (torn.error().message.find("damaged PEM: a private key: my.key: ") == std::string::npos) _exit(4);
+    _exit(made.error().kind == ErrorKind::usage && read.error().kind == ErrorKind::usage ? 0 : 5);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("identity__a_key_with_a_passphrase__refused_and_nobody_is_asked") {

@@ -17,6 +17,6 @@ TEST_CASE("subject__of_a_certificate__is_its_name_in_one_printable_line") {
   CHECK(subject("a\x1b[2J") == "a%1B[2J");
 }
 
-TEST_CASE("subject__of_a_key_alone__is_empty") { CHECK(subject_of(Identity::generate()).empty()); }
+TEST_CASE("subject__of_a_key_alone__is_empty") { CHECK(subject_of(Identity::generate().value()).empty()); }
 
 }  // namespace ccixfer::trust
