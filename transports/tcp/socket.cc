@@ -130,16 +130,19 @@ bool peer_is_this_host(int fd) {
   return host == inet::host_of(inet::local_address(fd)) || host.starts_with("127.") || host == "::1";
 }
 
-wire::HostIdentity this_machine() {
+uint64_t number_of_boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
+  return std::getline(file, boot) ? xxh3_64(as_bytes(boot)) : 0;
+}
+
+wire::HostIdentity this_machine(uint64_t number) {
   timespec wall{}, since{};
-  if (!std::getline(file, boot) || clock_gettime(CLOCK_REALTIME, &wall) != 0 || clock_gettime(CLOCK_BOOTTIME, &since) != 0)
-    return {};
+  if (number == 0 || clock_gettime(CLOCK_REALTIME, &wall) != 0 || clock_gettime(CLOCK_BOOTTIME, &since) != 0) return {};
   const auto ms = [](const timespec& time) {
     return static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
   };
-  return {xxh3_64(as_bytes(boot)), ms(wall) - ms(since)};
+  return {number, ms(wall) - ms(since)};
 }
 
 }  // namespace ccixfer::tcp

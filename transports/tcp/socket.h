@@ -29,7 +29,8 @@ void space_packets(int fd);
                                                int backlog);
 [[nodiscard]] bool peer_is_this_host(int fd);  // of a connected socket: both ends have one address, or it stays on the loopback
 // Of the kernel that runs: its boot's number (random(4)), and when that was by the wall clock, as some containers (LXC, nspawn) are
-// shown a number of their own.
-[[nodiscard]] wire::HostIdentity this_machine();
+// shown a number of their own. The number is in a file, which a process may not read any more once it is confined. 0: not known.
+[[nodiscard]] uint64_t number_of_boot();
+[[nodiscard]] wire::HostIdentity this_machine(uint64_t number_of_boot);
 
 }  // namespace ccixfer::tcp

@@ -309,7 +309,7 @@ bool TcpNet::takes(const ports::SplicePipe& splice_pipe) const {
   return impl_->options.by_reference != ByReference::never && dynamic_cast<const KernelSplicePipe*>(&splice_pipe) != nullptr;
 }
 
-wire::HostIdentity TcpNet::machine() const { return this_machine(); }
+wire::HostIdentity TcpNet::machine() const { return this_machine(impl_->number_of_boot); }
 
 void TcpNet::peer_is_elsewhere(StreamId id) {
   Impl::Stream* stream = impl_->find(id);

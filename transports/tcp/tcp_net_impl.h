@@ -42,6 +42,7 @@ struct TcpNet::Impl {
 
   explicit Impl(const TcpNetOptions& o, std::shared_ptr<host::Waker> waker) : options(o), watched(std::move(waker)) {}
   const TcpNetOptions options;
+  const uint64_t number_of_boot = tcp::number_of_boot();
   host::WatchList watched;  // ends after the descriptors below, which are closed by then
   Descriptor listener;
   std::optional<host::WatchId> accepting;  // the listener, when it is watched

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "core/sandbox/sandbox.h"
 #include "tests/unit/tcp/calls.h"
 #include "tests/unit/tcp/nets.h"
 #include "transports/inet/uri.h"
@@ -347,6 +349,22 @@ TEST_CASE("tcp_net__less_came_than_there_was_room_for__flushing_until_told") {
   CHECK_FALSE(server.nothing_to_read(pair.in));
   server.close(pair.in);
   CHECK_FALSE(server.nothing_to_read(pair.in));
+}
+
+// Where the kernel confines nothing there is nothing to see.
+TEST_CASE("tcp_net__process_is_confined_after_it_was_made__still_knows_its_machine") {
+  constexpr int known = 0, not_known = 1, not_confined = 2;
+  const auto net = make();
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    if (!sandbox::enter({})) _exit(not_confined);
+    _exit(net->machine().number != 0 && net->machine().booted_ms != 0 ? known : not_known);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == known);
 }
 
 // Containers of one machine have its number, whatever addresses they have.
