@@ -41,6 +41,18 @@ class Failure(Exception):
     """What a test found wrong."""
 
 
+class Skipped(Exception):
+    """What a test needs is not here: it was not tried, or not all of it."""
+
+
+lacking = []   # what parts of the test that runs needed
+
+
+def leave_out(words):
+    """A part of a test cannot be tried here. The rest goes on; unless it fails, the test counts as skipped."""
+    lacking.append(words)
+
+
 def check(condition, words):
     if not condition:
         raise Failure(words)

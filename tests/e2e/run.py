@@ -21,6 +21,7 @@ import lab
 
 # The longest test takes a minute. One that hangs fails with the place where it hangs, and holds up no other one.
 LIMIT_S = 0 if os.environ.get("CCIXFER_E2E_KILLS") == "all" else 600
+OUTCOMES = ("ok", "skipped", "FAILED")   # skipped: what it needs is not on this host
 
 
 def too_long(*_):
@@ -42,17 +43,36 @@ class Turns:
             return False
         return True
 
-    def note(self, passed, failed):
+    def note(self, counts):
         if self.directory is not None:
-            (self.directory / f"{os.environ['CCIXFER_E2E_RUNNER']}.json").write_text(json.dumps([passed, failed]))
+            (self.directory / f"{os.environ['CCIXFER_E2E_RUNNER']}.json").write_text(json.dumps(counts))
 
 
-def verdict(passed, failed):
-    print(f"e2e: {passed} passed, {failed} failed")
-    if passed + failed == 0:
+def outcome(test):
+    """Which of OUTCOMES, and why."""
+    lab.lacking.clear()
+    try:
+        test()
+        if lab.lacking:
+            raise lab.Skipped("; ".join(lab.lacking))
+        return "ok", ""
+    except lab.Skipped as missing:
+        return "skipped", str(missing)
+    except lab.Failure as failure:
+        return "FAILED", str(failure)
+    except Exception:  # a test that breaks is a test that failed
+        return "FAILED", traceback.format_exc()
+
+
+def exit_code(counts):
+    return 1 if counts[-1] or not any(counts) else 0
+
+
+def verdict(counts):
+    print("e2e: {} passed, {} skipped, {} failed".format(*counts))
+    if not any(counts):
         print("no test ran")
-        return 1
-    return 1 if failed else 0
+    return exit_code(counts)
 
 
 def run_side_by_side(jobs, wanted):
@@ -62,14 +82,14 @@ def run_side_by_side(jobs, wanted):
                    for number in range(jobs)]
         for runner in runners:
             runner.wait()
-        passed = failed = 0
+        counts = [0] * len(OUTCOMES)
         for number in range(jobs):
             result = pathlib.Path(directory, f"{number}.json")
-            of_runner = json.loads(result.read_text()) if result.exists() else [0, 1]
+            of_runner = json.loads(result.read_text()) if result.exists() else [0, 0, 1]
             if not result.exists():
                 print(f"FAILED a runner ended before its tests did, with {runners[number].returncode}")
-            passed, failed = passed + of_runner[0], failed + of_runner[1]
-        return verdict(passed, failed)
+            counts = [ours + its for ours, its in zip(counts, of_runner)]
+        return verdict(counts)
 
 
 def main():
@@ -83,7 +103,7 @@ def main():
     signal.signal(signal.SIGALRM, too_long)
     wanted = given.names
     turns = Turns(os.environ.get("CCIXFER_E2E_TURNS"))
-    passed, failed = 0, []
+    counts = [0] * len(OUTCOMES)
     for path in sorted(pathlib.Path(__file__).parent.glob("test_*.py")):
         module = importlib.import_module(path.stem)
         for name in [n for n in dir(module) if n.startswith("test_")]:
@@ -91,20 +111,15 @@ def main():
                 continue
             start = time.monotonic()
             signal.alarm(LIMIT_S)
-            try:
-                getattr(module, name)()
-                passed += 1
-                print(f"ok     {name} ({time.monotonic() - start:.1f} s)", flush=True)
-            except Exception as error:  # a test that breaks is a test that failed
-                failed.append(name)
-                words = str(error) if isinstance(error, lab.Failure) else traceback.format_exc()
-                print(f"FAILED {name}\n    " + words.replace("\n", "\n    "), flush=True)
-            finally:
-                signal.alarm(0)
-    turns.note(passed, len(failed))
+            ended, words = outcome(getattr(module, name))
+            signal.alarm(0)
+            counts[OUTCOMES.index(ended)] += 1
+            print(f"{ended:7} {name}" + (f" ({time.monotonic() - start:.1f} s)" if ended == "ok" else "\n    " + words.replace("\n", "\n    ")),
+                  flush=True)
+    turns.note(counts)
     if turns.directory is not None:
-        return 1 if failed else 0
-    return verdict(passed, len(failed))
+        return 1 if counts[-1] else 0
+    return verdict(counts)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import shutil
 import signal
 import subprocess
 
-from lab import BINARY, Lab, TwoSites, check, native, routed
+from lab import BINARY, Lab, Skipped, TwoSites, check, native, routed
 
 PERCENTILES = ["min", "p50", "p90", "p99", "p99_9"]
 
@@ -116,8 +116,7 @@ def test_bench__bad_arguments__exit_1_and_one_line():
 
 def test_bench__plot__a_png_of_every_size_and_nothing_else():
     if shutil.which("gnuplot") is None:   # ./do test installs it
-        print("    SKIPPED: no gnuplot here", flush=True)
-        return
+        raise Skipped("no gnuplot here")
     with Lab("benchplot") as lab:
         place = lab.directory / "drawings"
         place.mkdir()

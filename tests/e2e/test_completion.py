@@ -2,7 +2,7 @@
 import shutil
 import subprocess
 
-from lab import BINARY, Lab, check, run
+from lab import BINARY, Lab, check, leave_out, run
 
 
 def bash(lab, *words):
@@ -44,7 +44,7 @@ def test_completions__shells_that_are_here__take_them():
         for shell in ("bash", "zsh", "fish"):
             script = lab.file(shell, run(BINARY, "completion", shell).stdout)
             if shutil.which(shell) is None:
-                print(f"    SKIPPED: {shell} is not installed", flush=True)
+                leave_out(f"{shell} is not installed")
                 continue
             ended = subprocess.run([shell, "-n", script], capture_output=True, text=True, check=False)
             check(ended.returncode == 0 and ended.stderr == "", f"{shell}: {ended.stderr}")

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from lab import BINARY, PATIENCE_S, Lab, big_file, check, native, run, same_tree, sha256
+from lab import BINARY, PATIENCE_S, Lab, Skipped, big_file, check, native, run, same_tree, sha256
 from test_bad_input import ends, receiver_on
 
 
@@ -319,8 +319,7 @@ def power_cuts(kind, cuts):
         try:
             disk = Disk(lab, kind)
         except (FileNotFoundError, subprocess.CalledProcessError) as error:
-            print(f"    SKIPPED: no {kind} on a loop device here: {getattr(error, 'stderr', error)}", flush=True)
-            return
+            raise Skipped(f"no {kind} on a loop device here: {getattr(error, 'stderr', error)}") from error
         try:
             chance = random.Random(int(os.environ.get("CCIXFER_E2E_SEED", "7")))
             source = lab.directory / "source"

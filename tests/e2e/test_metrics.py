@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 
 from authority import Authority
-from lab import BINARY, PATIENCE_S, REPO, Lab, TwoSites, big_file, check, native, run
+from lab import BINARY, PATIENCE_S, REPO, Lab, TwoSites, big_file, check, leave_out, native, run
 
 OPEN = "application/openmetrics-text; version=1.0.0"
 
@@ -342,8 +342,15 @@ def promtool():
     """The host's, or the one that ./do deps has unpacked."""
     program = shutil.which("promtool") or shutil.which(REPO / "build/prometheus/usr/bin/promtool")
     if program is None:
-        print("    SKIPPED: no promtool here: ./do deps unpacks it", flush=True)
+        leave_out("no promtool here: ./do deps unpacks it")
     return program
+
+
+def test_metrics__each_example_rule__has_a_case_in_which_it_fires():
+    """A rule that can never fire passes each case that expects no alert."""
+    rules = re.findall(r"- alert: (.*)", (REPO / "conf/metrics/alerts.yml").read_text())
+    cases = re.findall(r"alertname: (\w+)\n *exp_alerts:\n *- exp_labels", (REPO / "conf/metrics/alerts_test.yml").read_text())
+    check(rules and set(rules) == set(cases), f"{set(rules) ^ set(cases)}")
 
 
 def test_metrics__example_rules__are_what_promtool_takes():

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import browser as chromium
-from lab import BINARY, PATIENCE_S, Lab, TwoSites, big_file, check, native, routed
+from lab import BINARY, PATIENCE_S, Lab, TwoSites, big_file, check, leave_out, native, routed
 from test_metrics import TOKEN, GuardedSite, ask, free_port, values
 
 WIDTHS = (400, 1600)
@@ -19,7 +19,7 @@ WIDTHS = (400, 1600)
 def have_browser():
     if chromium.PROGRAM:
         return True
-    print("    SKIPPED: chromium is not installed")
+    leave_out("chromium is not installed")
     return False
 
 
