@@ -68,7 +68,7 @@ class JobReader : TomlReader {
     } else if (key == "destination") {
       job_.destination = word(key, value, "\"tcp://HOST:PORT/runs/\"");
     } else if (key == "lock") {
-      job_.lock = word(key, value, "\"/run/lock/nightly\"");
+      job_.lock = word(key, value, "\"/var/lib/ccixfer/nightly.lock\"");
     } else if (key == "on_complete") {
       job_.on_complete = word(key, value, "\"logger -t nightly\"");
     } else if (key == "window") {

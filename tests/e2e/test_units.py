@@ -7,6 +7,7 @@ from lab import BINARY, REPO, Lab, check
 from test_manual import blocks
 
 ACCOUNT = "ACCOUNT"
+BELOW = {"StateDirectory": "/var/lib", "LogsDirectory": "/var/log", "RuntimeDirectory": "/run"}
 
 
 def services():
@@ -22,7 +23,7 @@ def in_force(text, key):
 def directories(units):
     """(key, path, the account that it is given to, the unit)"""
     return [(key, pathlib.PurePath(path.replace("%i", ACCOUNT)), in_force(text, "User")[-1].replace("%i", ACCOUNT), name)
-            for name, text in units.items() for key in ("StateDirectory", "LogsDirectory") for path in in_force(text, key)]
+            for name, text in units.items() for key in BELOW for path in in_force(text, key)]
 
 
 def check_apart(found):
@@ -44,7 +45,7 @@ def test_units__a_job_of_another_account__takes_nothing_of_the_units_account():
     job = units["ccixfer-job@.service"] + edited
     units["ccixfer-job@alice.service"] = job
     found = directories(units)
-    check(sum(account == "alice" for _, _, account, _ in found) == 2, f"it has no directories: {found}")
+    check(sum(account == "alice" for _, _, account, _ in found) >= 2, f"it has no directories: {found}")
     check_apart(found)
     check(in_force(job, "Environment") == [], "its key would be that of the account ccixfer")
     with Lab("edited") as lab:
@@ -72,3 +73,33 @@ def test_units__directories_with_names_of_files__are_not_for_everybody():
     for key, path, _, name in directories(services()):
         mode = in_force(services()[name], f"{key}Mode")
         check(mode and int(mode[-1], 8) & 0o007 == 0, f"{name}: {key}={path} with mode {mode}")
+
+
+def writable(text):
+    """The directories that a unit may write into."""
+    found = [f"{BELOW[key]}/{path}" for key in BELOW for path in in_force(text, key)]
+    return [pathlib.PurePath(path) for path in found + in_force(text, "ReadWritePaths")]
+
+
+def check_writable(unit, paths):
+    check("ProtectSystem=strict" in services()[unit], f"{unit} may write anywhere: this says nothing")
+    for path in map(pathlib.PurePath, paths):
+        check(any(place in path.parents for place in writable(services()[unit])), f"{path} is read-only for {unit}: {writable(services()[unit])}")
+
+
+def test_units__what_the_examples_of_a_job_write__the_unit_may_write():
+    written = re.compile(r'^(?:lock|log-file|failed-list|receipt|uri-file|backup-dir) = "(/[^"]*)"', re.M)
+    example = next(block for block in blocks("ccixfer-job.1") if "lock = " in block)
+    hint = re.findall(r'job_\.lock = word\(key, value, "\\"(/[^"\\]*)\\""\)', (REPO / "app/job/job_file.cc").read_text())
+    paths = [path for text in (example, *(job.read_text() for job in (REPO / "conf/jobs").glob("*.toml"))) for path in written.findall(text)]
+    check(len(paths) >= 3 and len(hint) == 1, f"{paths} {hint}")
+    check_writable("ccixfer-job@.service", paths + hint)
+
+
+def test_units__sockets_and_audit_logs_of_the_examples__a_unit_may_make():
+    metrics = [*re.findall(r'unix:(/[^"\\]*)', (REPO / "app/config/metrics.cc").read_text()),
+               *re.findall(r"9464:(/\S*\.sock)", (REPO / "man/ccixfer-metrics.7").read_text())]
+    audits = [path for text in (REPO / "conf/security").glob("**/*.toml") for path in re.findall(r"--audit-log (/\S+)", text.read_text())]
+    check(metrics and audits, f"{metrics} {audits}")
+    for unit in ("ccixfer-route.service", "ccixfer-recv.service"):
+        check_writable(unit, metrics + audits)
