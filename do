@@ -27,6 +27,7 @@ build_packages=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libibverbs-dev librdmacm-dev)  # verbs; without them the program is built without it
 test_packages=(python3 iproute2 rsync util-linux strace procps man-db systemd openssl faketime python3-jsonschema bindfs fusefat
   dosfstools e2fsprogs xfsprogs gnuplot-nox
+  logrotate  # test_units: what our rules do to an audit log
   chromium  # test_page reads the status page as a browser has it
   slurmctld slurmd slurm-client munge)  # test_slurm sends by the tasks of a job step, and takes a node away
 # The emulated machine: the emulator, what its programs and modules come from (kmod: depmod), and the stock programs for verbs.

@@ -1,9 +1,11 @@
 """What the units of systemd say, read as systemd reads them. Whether they start is in test_confined and the package's test."""
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 
-from lab import BINARY, REPO, Lab, check
+from lab import BINARY, REPO, Lab, Skipped, check, run
 from test_manual import blocks
 
 ACCOUNT = "ACCOUNT"
@@ -103,3 +105,35 @@ def test_units__sockets_and_audit_logs_of_the_examples__a_unit_may_make():
     check(metrics and audits, f"{metrics} {audits}")
     for unit in ("ccixfer-route.service", "ccixfer-recv.service"):
         check_writable(unit, metrics + audits)
+
+
+def test_logrotate__an_audit_log__is_renamed_and_never_emptied_or_deleted():
+    """What is written on between the copy and the emptying of a log is lost, and the oldest of a trail is wanted last of all."""
+    if shutil.which("logrotate", path="/usr/sbin:/usr/bin:/sbin") is None:
+        raise Skipped("logrotate is not installed")
+    with Lab("logrotate") as lab:
+        logs = lab.directory / "log"
+        logs.mkdir()
+        for name in ("audit.log", "nightly"):
+            (logs / name).write_text("0 ")
+        account = [word for key in ("-un", "-gn") for word in run("id", key).stdout.split()]
+        rules = (REPO / "conf/debian/ccixfer.logrotate").read_text().replace("/var/log/ccixfer", str(logs))
+        calls = lab.directory / "calls"
+        tools = lab.directory / "tools"
+        tools.mkdir()
+        (tools / "systemctl").write_text(f'#!/bin/sh\necho "$*" >>{calls}\n')
+        (tools / "systemctl").chmod(0o755)
+        rules = lab.file("rules", rules.replace("ccixfer ccixfer", " ".join(account)))
+        pathlib.Path(rules).chmod(0o644)
+        for number in range(1, 25):   # more often than a log of transfers is kept; a trail that is empty waits for the next week
+            with open(logs / "audit.log", "a") as trail, open(logs / "nightly", "a") as log:
+                ended = subprocess.run(["logrotate", "--force", "--state", lab.directory / "state", rules], capture_output=True, text=True, check=False,
+                                       env={**os.environ, "PATH": f"{tools}:/usr/sbin:/usr/bin:/sbin:/bin"})
+                check(ended.returncode == 0 and not ended.stderr, f"{ended}")
+                trail.write(f"{number} ")   # before it hears of it
+                log.write(f"{number} ")
+        trails = sorted(logs.rglob("audit.log*"), key=lambda path: -int(path.name.rpartition(".")[2]) if path.parent != logs else 1)
+        found = "".join(path.read_text() for path in trails)
+        check(found == "".join(f"{number} " for number in range(25)), f"the trail: {found}")
+        check(len(list(logs.rglob("nightly*"))) == 9, f"{list(logs.rglob('nightly*'))}")
+        check(calls.read_text().count("--signal=HUP") == 12, calls.read_text())

@@ -282,6 +282,10 @@ def installed_and_purged_again(root, deb):
     shutil.copy(deb, root.at("/root/ccixfer.deb"))
     root.run("apt-get", "install", "-y", "-q", "/root/ccixfer.deb")
     check(root.account("ccixfer") == before, f"another account: {root.account('ccixfer')}, and it was {before}")
+    # Removed with nothing in it, and installed again: dpkg makes the directory anew, as root's.
+    root.run("apt-get", "remove", "-y", "-q", "ccixfer")
+    root.run("apt-get", "install", "-y", "-q", "/root/ccixfer.deb")
+    check(root.at("/etc/ccixfer").stat().st_uid == int(before[2]), "/etc/ccixfer is not the account's after a removal")
     root.run("ccixfer", "keygen", "--out", "/etc/ccixfer/identity.key", user="ccixfer")
     root.run("apt-get", "purge", "-y", "-q", "ccixfer")
     check(root.account("ccixfer") == before and names_of_ours(root) == [], f"purge leaves {names_of_ours(root)}")
