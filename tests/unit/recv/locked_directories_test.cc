@@ -189,6 +189,7 @@ TEST_CASE("receipt__delivered_entries_that_the_receiver_may_not_read__listed_all
   DestinationOptions options = archive_options;
   options.receipt = &listed;
   Rig rig(options);
+  rig.work.newest_first = GENERATE(false, true);  // a directory's mode does not overtake the look at what is in it
   std::vector<session::Entry> entries{directory_entry(""),
                                       file_entry("a", 3),
                                       directory_entry("d"),
