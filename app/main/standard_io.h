@@ -18,8 +18,8 @@ namespace ccixfer::program {
 // which nothing is read. More than `bytes_max` is an error.
 [[nodiscard]] Result<std::string> read_text(const std::string& file, size_t bytes_max, std::optional<char> end = std::nullopt);
 
-// A file that is to be read more than once, at its beginning. Of what has none, a pipe or a FIFO, all that comes is copied first, into
-// a file without a name below `temporary`. usage: it cannot be read; file_io, no_space: the copy.
+// A file that is to be read more than once, at its beginning. Of what has none, a pipe or a FIFO, all that comes is copied first,
+// into a file without a name below `temporary`. usage: it cannot be read; file_io, no_space: the copy.
 [[nodiscard]] Result<host::Descriptor> open_again_and_again(const std::string& file, const std::string& temporary);
 
 // A whole file to a descriptor, and to its medium if it has one.

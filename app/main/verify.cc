@@ -108,9 +108,9 @@ CommandEnd run_verify(const Process& process, const VerifyCommand& command) {
   const auto opened = open_again_and_again(command.receipt, temporary_directory());
   if (!opened && opened.error().kind == ErrorKind::interrupted) return {opened.error(), {}};
   if (!opened) {
-    return {{opened.error().kind,
-             fmt::format("cannot read the receipt: {}: name a receipt that can be read", opened.error().message)},
-            {}};
+    return {
+        {opened.error().kind, fmt::format("cannot read the receipt: {}: name a receipt that can be read", opened.error().message)},
+        {}};
   }
   const std::unique_ptr<std::FILE, CloseFile> in(::fdopen(::fcntl(opened->get(), F_DUPFD_CLOEXEC, 0), "r"));
   if (!in) return {{ErrorKind::file_io, fmt::format("cannot read the receipt: {}", std::strerror(errno))}, {}};
