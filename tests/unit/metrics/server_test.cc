@@ -410,7 +410,7 @@ TEST_CASE("metrics_server__a_place_that_others_reach__takes_a_guard_which_may_be
   REQUIRE(listening);
   Server& server = **listening;
   CHECK(server.has_guard());
-  server.begin();
+  REQUIRE(server.begin());
   CHECK(ask_with(server.place(), first).ends_with("all is well\n"));
   CHECK(ask_with(server.place(), second).starts_with("HTTP/1.1 401 "));
   server.renew(guard_of(second));
