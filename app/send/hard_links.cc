@@ -12,7 +12,8 @@ namespace {
 // temporary files, that has no name there.
 constexpr const char* set_up = R"sql(
   PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-4096;
-  CREATE TABLE first(device INTEGER NOT NULL, inode INTEGER NOT NULL, path BLOB NOT NULL, PRIMARY KEY(device, inode)) WITHOUT ROWID;
+  CREATE TABLE first(device INTEGER NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
+                     mtime_ns INTEGER NOT NULL, path BLOB NOT NULL, PRIMARY KEY(device, inode)) WITHOUT ROWID;
   BEGIN;
 )sql";
 
@@ -24,6 +25,15 @@ session::Statement prepare(sqlite3* database, const char* text) {
 
 }  // namespace
 
+void HardLinks::bind(sqlite3_stmt* statement, const Key& key, const Content& content) {
+  sqlite3_reset(statement);
+  sqlite3_bind_int64(statement, 1, static_cast<int64_t>(key.device));
+  sqlite3_bind_int64(statement, 2, static_cast<int64_t>(key.inode));
+  sqlite3_bind_int64(statement, 3, static_cast<int64_t>(content.size_bytes));
+  sqlite3_bind_int64(statement, 4, content.mtime.seconds);
+  sqlite3_bind_int64(statement, 5, content.mtime.nanoseconds);
+}
+
 bool HardLinks::open_table() {
   if (database_) return !table_failed_;
   sqlite3* database = nullptr;
@@ -31,9 +41,9 @@ bool HardLinks::open_table() {
   database_.reset(database);
   table_failed_ = opened != SQLITE_OK || sqlite3_exec(database, set_up, nullptr, nullptr, nullptr) != SQLITE_OK;
   if (!table_failed_) {
-    find_ = prepare(database, "SELECT path FROM first WHERE device = ? AND inode = ?");
-    add_ = prepare(database, "INSERT INTO first VALUES (?, ?, ?)");
-    table_failed_ = !find_ || !add_;
+    find_ = prepare(database, "SELECT path FROM first WHERE device = ? AND inode = ? AND size = ? AND mtime = ? AND mtime_ns = ?");
+    put_ = prepare(database, "INSERT OR REPLACE INTO first VALUES (?, ?, ?, ?, ?, ?)");
+    table_failed_ = !find_ || !put_;
   }
   if (table_failed_) {
     log(LogLevel::warning, "hard links: no table for more than {} files: {}: the names of others are sent as files", in_memory_max_,
@@ -42,25 +52,21 @@ bool HardLinks::open_table() {
   return !table_failed_;
 }
 
-bool HardLinks::find_in_table(const Key& key) {
+bool HardLinks::find_in_table(const Key& key, const Content& content) {
   if (!database_ || table_failed_) return false;
   sqlite3_stmt* const find = find_.get();
-  sqlite3_reset(find);
-  sqlite3_bind_int64(find, 1, static_cast<int64_t>(key.device));
-  sqlite3_bind_int64(find, 2, static_cast<int64_t>(key.inode));
+  bind(find, key, content);
   if (sqlite3_step(find) != SQLITE_ROW) return false;
   path_.assign(static_cast<const char*>(sqlite3_column_blob(find, 0)), static_cast<size_t>(sqlite3_column_bytes(find, 0)));
   return true;
 }
 
-bool HardLinks::add_to_table(const Key& key, std::string_view path) {
+bool HardLinks::put_into_table(const Key& key, const Content& content, std::string_view path) {
   if (!open_table()) return false;
-  sqlite3_stmt* const add = add_.get();
-  sqlite3_reset(add);
-  sqlite3_bind_int64(add, 1, static_cast<int64_t>(key.device));
-  sqlite3_bind_int64(add, 2, static_cast<int64_t>(key.inode));
-  sqlite3_bind_blob(add, 3, path.data(), static_cast<int>(path.size()), SQLITE_STATIC);
-  return sqlite3_step(add) == SQLITE_DONE;
+  sqlite3_stmt* const put = put_.get();
+  bind(put, key, content);
+  sqlite3_bind_blob(put, 6, path.data(), static_cast<int>(path.size()), SQLITE_STATIC);
+  return sqlite3_step(put) == SQLITE_DONE;
 }
 
 HardLinks::Listed HardLinks::again(std::string_view path) const {
@@ -70,17 +76,22 @@ HardLinks::Listed HardLinks::again(std::string_view path) const {
 HardLinks::Listed HardLinks::list(const ports::FileStat& stat, std::string_view path) {
   if (stat.links < 2 || stat.type == ports::FileType::directory || path.empty()) return {};
   const Key key{stat.device, stat.inode};
+  const Content content{stat.size_bytes, stat.mtime};
   if (const auto found = files_.find(key); found != files_.end()) {
+    if (found->second.content != content) {
+      found->second = {std::string(path), content, stat.links - 1};
+      return {true, {}};
+    }
     path_ = found->second.path;
     if (!names_recur_ && --found->second.names_left == 0) files_.erase(found);
     return again(path);
   }
-  if (find_in_table(key)) return again(path);
+  if (find_in_table(key, content)) return again(path);
   if (files_.size() < in_memory_max_) {
-    files_.emplace(key, File{std::string(path), stat.links - 1});
+    files_.emplace(key, File{std::string(path), content, stat.links - 1});
     return {true, {}};
   }
-  return {add_to_table(key, path), {}};
+  return {put_into_table(key, content, path), {}};
 }
 
 }  // namespace ccixfer::send

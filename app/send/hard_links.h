@@ -2,6 +2,8 @@
 // In: device, inode and link count of what is listed, and its entry path. Out: the path of the first name.
 // Memory: at most links_in_memory_max files; more go to a temporary table of SQLite, on disk. A file is forgotten when all of its
 // names were listed, unless a name may be listed again: in a place to which a link leads that is followed, or of a second source.
+// The names of a file may be gone before they are listed, and another file may have its inode then. So what has not the size and
+// the modification time of the first name is another file, of which it is the first name.
 // When the table fails, the files that memory has no room for travel as if each of their names was a file.
 // Not thread-safe: it belongs to the walk.
 #pragma once
@@ -35,13 +37,20 @@ class HardLinks {
   struct KeyHash {
     size_t operator()(const Key& key) const { return static_cast<size_t>(key.inode * 0x9e3779b97f4a7c15ull ^ key.device); }
   };
+  struct Content {  // by which a file is known besides; not the change time, which another name changes
+    uint64_t size_bytes = 0;
+    ports::FileTime mtime;
+    friend bool operator==(const Content&, const Content&) = default;
+  };
   struct File {
     std::string path;
+    Content content;
     uint64_t names_left = 0;
   };
+  static void bind(sqlite3_stmt* statement, const Key& key, const Content& content);
   [[nodiscard]] bool open_table();
-  [[nodiscard]] bool find_in_table(const Key& key);
-  [[nodiscard]] bool add_to_table(const Key& key, std::string_view path);
+  [[nodiscard]] bool find_in_table(const Key& key, const Content& content);
+  [[nodiscard]] bool put_into_table(const Key& key, const Content& content, std::string_view path);
 
   [[nodiscard]] Listed again(std::string_view path) const;  // of a file whose first name is path_
 
@@ -51,7 +60,7 @@ class HardLinks {
   std::string path_;  // that was found last
   bool table_failed_ = false;
   session::Database database_;
-  session::Statement find_, add_;
+  session::Statement find_, put_;
 };
 
 }  // namespace ccixfer::send

@@ -56,4 +56,23 @@ TEST_CASE("hard_links__more_files_than_memory_has_room_for__the_table_knows_them
   for (uint64_t inode = 500; inode >= 1; --inode) CHECK(links.list(file(inode), "again").first_path == name(inode));
 }
 
+// All names of a file may go before they are listed, and another file gets its inode.
+TEST_CASE("hard_links__an_inode_with_other_content__is_another_file_whose_first_name_this_is") {
+  const size_t in_memory = GENERATE(0u, 9u);
+  HardLinks links(false, in_memory);
+  ports::FileStat old = file(7, 4);
+  old.mtime = {1'000, 5};
+  old.size_bytes = 10;
+  REQUIRE(links.list(old, "old").first_path.empty());
+  ports::FileStat newer = old;
+  SECTION("by a nanosecond of its time") { newer.mtime.nanoseconds = 6; }
+  SECTION("by its time") { newer.mtime.seconds = 1'001; }
+  SECTION("by its size") { newer.size_bytes = 11; }
+  const HardLinks::Listed listed = links.list(newer, "newer");
+  CHECK((listed.is_linked && listed.first_path.empty()));
+  newer.ctime = {2'000, 0};  // as another name changes it
+  CHECK(links.list(newer, "newer/again").first_path == "newer");
+  CHECK(links.list(newer, "newer/once more").first_path == "newer");
+}
+
 }  // namespace ccixfer::send
