@@ -18,7 +18,7 @@ constexpr uint8_t bit(P phase) { return static_cast<uint8_t>(1u << static_cast<u
 constexpr std::array<uint8_t, phases> transitions = {
     bit(P::announced),                                                                      // free
     static_cast<uint8_t>(bit(P::queued) | bit(P::sent) | bit(P::ended) | bit(P::free)),     // announced
-    static_cast<uint8_t>(bit(P::reading) | bit(P::free)),                                   // queued
+    static_cast<uint8_t>(bit(P::reading) | bit(P::ended) | bit(P::free)),                   // queued
     static_cast<uint8_t>(bit(P::sent) | bit(P::refused) | bit(P::ended) | bit(P::free)),    // reading
     static_cast<uint8_t>(bit(P::queued) | bit(P::refused) | bit(P::ended) | bit(P::free)),  // sent
     static_cast<uint8_t>(bit(P::ended) | bit(P::free)),                                     // refused

@@ -68,7 +68,7 @@ enum class EntryPhase : uint8_t {
   reading,    // small: in a pack job. Large: opening, open or checking
   sent,       // all of it is in segments; the result is to come
   refused,    // FileEnd said that it cannot be sent; the result is to come
-  ended,      // the result came while a job still reads it
+  ended,      // the result came while a job still reads it, or it is to be read for a receipt
 };
 [[nodiscard]] bool may_move(EntryPhase from, EntryPhase to);
 

@@ -3,8 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "app/send/read_stage.h"
 #include "app/session/limits.h"
 #include "tests/unit/send/fake_receiver.h"
+#include "tests/unit/send/stage_fakes.h"
 
 namespace ccixfer::send_test {
 namespace {
@@ -280,6 +282,54 @@ TEST_CASE("answers__a_file_to_compare_that_has_no_pieces__is_nonsense") {
   AnswerBench bench;
   bench.add(EntryType::file, 1000);
   CHECK_FALSE(bench.answer(0, {{1, Verdict::compare}}));
+}
+
+class HeardReceipt final : public receipt::Sink {
+ public:
+  Said paths;
+  void on_entry(const receipt::Entry& entry) override { paths.push_back(entry.path); }
+};
+
+// The stages that answers reach, with files on a disk.
+struct DiskBench {
+  explicit DiskBench(size_t bytes) {
+    stage.dir.file("file", std::string(bytes, 'x'));
+    entry = &stage.announced("file", 0);
+    reports.listed(bytes);
+  }
+  // All of it is in segments, and has gone.
+  void send() {
+    REQUIRE(answers.on_answer({0, {{1, Verdict::send}}}, 1));
+    while (entry->phase != EntryPhase::sent) {
+      reads.start_reads(pace, stage.share);
+      stage.reap();
+      stage.sink.segments.clear();
+    }
+  }
+  static constexpr send::ReadPace pace = {.segments_ahead = 8, .lane_is_idle = true, .all_is_wanted = true};
+  StageBench stage;
+  std::atomic<bool> input_was_read{false};
+  send::ReadStage reads{stage.jobs, stage.walk, stage.entries, stage.sink, stage.heard, input_was_read};
+  SeenByUser seen;
+  send::Reports reports{seen, nullptr, {"source"}};
+  HeardReceipt receipt;
+  send::ReceiptDigests digests{stage.jobs, stage.walk, stage.entries, &receipt};
+  Answers answers{stage.entries, reads, reports, false, &digests};
+  Entry* entry = nullptr;
+};
+
+TEST_CASE("answers__with_a_receipt__a_file_that_is_asked_for_again_and_there_all_the_same_ends") {
+  DiskBench bench(GENERATE(size_t{5}, size_t{session::piece_bytes} + 1));
+  bench.send();
+  REQUIRE(bench.answers.on_resend({0}, 1));
+  REQUIRE(bench.entry->phase == EntryPhase::queued);
+  REQUIRE(bench.answers.on_results({{{0, ErrorKind::ok, 0}}}, 1));
+  bench.digests.start();
+  bench.reads.start_reads(DiskBench::pace, bench.stage.share);
+  bench.stage.reap();
+  CHECK(bench.receipt.paths == Said{"file"});
+  CHECK(bench.stage.sink.segments.empty());
+  CHECK(bench.stage.entries.used() == 0);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST_CASE("entry_phase__every_pair__only_these_moves") {
       {P::queued, P::reading}, {P::queued, P::free},      {P::reading, P::sent},   {P::reading, P::refused},
       {P::sent, P::refused},   {P::reading, P::ended},    {P::reading, P::free},   {P::sent, P::queued},
       {P::sent, P::ended},     {P::sent, P::free},        {P::refused, P::ended},  {P::refused, P::free},
-      {P::ended, P::free},     {P::announced, P::ended},
+      {P::ended, P::free},     {P::announced, P::ended},  {P::queued, P::ended},
   };
   for (int from = 0; from < 7; ++from) {
     for (int to = 0; to < 7; ++to) {
