@@ -14,6 +14,16 @@ tl::unexpected<Error> nonsense(std::string_view what) {
   return fail(ErrorKind::protocol, "the receiver sent " + std::string(what));
 }
 
+namespace {
+
+// Whoever counts pieces of a range counts no more of them than the file has.
+bool has_pieces(const Entry& entry, uint64_t first, uint64_t count) {
+  const uint64_t pieces = pieces_of(entry.listed.size_bytes);
+  return first <= pieces && count <= pieces - first;
+}
+
+}  // namespace
+
 Answers::Answers(EntryTable& entries, FileWants& wants, Reports& reports, bool dry_run, ReceiptDigests* receipts)
     : entries_(entries), wants_(wants), reports_(reports), dry_run_(dry_run), receipts_(receipts) {}
 
@@ -133,6 +143,7 @@ Result<void> Answers::on_elsewhere(const session::Elsewhere& pieces, uint64_t se
   if (entry == nullptr || entry->phase == EntryPhase::refused) return {};
   if (!entry->large || entry->phase == EntryPhase::announced) return nonsense("pieces from elsewhere that are not wanted");
   for (const session::Want::Range& range : pieces.ranges) {
+    if (!has_pieces(*entry, range.first, range.count)) return nonsense("pieces from elsewhere behind the end");
     if (!wants_.is_elsewhere(*entry, range.first, range.count)) return nonsense("pieces from elsewhere that are not wanted");
   }
   return {};
@@ -184,6 +195,7 @@ Result<void> Answers::on_compare(const session::Compare& compare, uint64_t sent)
   Entry* entry = entries_.find(compare.index);
   if (entry == nullptr || entry->phase == EntryPhase::refused) return {};
   if (!entry->large || entry->phase == EntryPhase::announced) return nonsense("pieces to compare that are not wanted");
+  if (!has_pieces(*entry, compare.first, compare.count)) return nonsense("pieces to compare behind the end");
   if (const Result<void> done = wants_.compare(*entry, compare); !done) return nonsense(done.error().message);
   return {};
 }
@@ -193,9 +205,8 @@ Result<void> Answers::on_want(const session::Want& want, uint64_t sent) {
   Entry* entry = entries_.find(want.index);
   if (entry == nullptr) return {};
   if (entry->type != EntryType::file) return nonsense("pieces of something that is no file wanted");
-  const uint64_t pieces = pieces_of(entry->listed.size_bytes);
   for (const session::Want::Range& range : want.ranges) {
-    if (range.first > pieces || range.count > pieces - range.first) return nonsense("pieces behind the end wanted");
+    if (!has_pieces(*entry, range.first, range.count)) return nonsense("pieces behind the end wanted");
     const bool fits = entry->phase == EntryPhase::announced ? large_file_of(*entry).wanted.add(range.first, range.count)
                                                             : wants_.want_again(*entry, range.first, range.count);
     if (!fits) return nonsense("too many pieces");

@@ -100,6 +100,18 @@ bool PieceSet::contains(uint64_t piece) const {
                      [piece](const Range& range) { return range.first <= piece && piece < range.end; });
 }
 
+std::vector<session::Want::Range> PieceSet::missing(uint64_t first, uint64_t end) const {
+  std::vector<session::Want::Range> missing;
+  auto at = std::lower_bound(ranges_.begin(), ranges_.end(), first,
+                             [](const Range& range, uint64_t value) { return range.end <= value; });
+  for (; at != ranges_.end() && at->first < end; ++at) {
+    if (first < at->first) missing.push_back({first, at->first - first});
+    first = at->end;
+  }
+  if (first < end) missing.push_back({first, end - first});
+  return missing;
+}
+
 EntryTable::EntryTable() {
   by_index_.reserve(session::entries_outstanding_max);
   slots_.reserve(session::entries_outstanding_max);  // addresses stay

@@ -28,6 +28,8 @@ class PieceSet {
   // Those of [first, end) that were there, which are removed.
   std::vector<session::Want::Range> remove_range(uint64_t first, uint64_t end);
   [[nodiscard]] bool contains(uint64_t piece) const;
+  [[nodiscard]] std::vector<session::Want::Range> missing(uint64_t first,
+                                                          uint64_t end) const;  // those of [first, end) that are not
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
   [[nodiscard]] uint64_t count() const { return count_; }
 

@@ -44,7 +44,7 @@ void LargeReads::want_compared(Entry& entry, bool leads) {
 
 Result<void> LargeReads::compare(Entry& entry, const session::Compare& compare) {
   LargeFile& large = *entry.large;
-  for (const session::Want::Range& named : without_told_holes(large, compare.first, compare.count)) {
+  for (const session::Want::Range& named : large.told_holes.missing(compare.first, compare.first + compare.count)) {
     if (!large.untold.remove(named.first, named.count)) return fail(ErrorKind::protocol, "pieces to compare that are not wanted");
     if (!large.wanted.add(named.first, named.count)) return fail(ErrorKind::protocol, "too many pieces");
   }
@@ -56,7 +56,7 @@ Result<void> LargeReads::compare(Entry& entry, const session::Compare& compare) 
 }
 
 bool LargeReads::is_elsewhere(Entry& entry, uint64_t first_piece, uint64_t count) {
-  for (const session::Want::Range& there : without_told_holes(*entry.large, first_piece, count)) {
+  for (const session::Want::Range& there : entry.large->told_holes.missing(first_piece, first_piece + count)) {
     if (!entry.large->untold.remove(there.first, there.count)) return false;
   }
   settle(entry);
@@ -121,20 +121,6 @@ void LargeReads::opened(OpenData& data) {
   }
   leave_out_holes(entry, data.holes);
   settle(entry);
-}
-
-std::vector<session::Want::Range> LargeReads::without_told_holes(const LargeFile& large, uint64_t first_piece, uint64_t count) {
-  if (large.told_holes.empty()) return {{first_piece, count}};
-  std::vector<session::Want::Range> rest;
-  for (uint64_t piece = first_piece; piece < first_piece + count; ++piece) {
-    if (large.told_holes.contains(piece)) continue;
-    if (!rest.empty() && rest.back().first + rest.back().count == piece) {
-      ++rest.back().count;
-    } else {
-      rest.push_back({piece, 1});
-    }
-  }
-  return rest;
 }
 
 void LargeReads::leave_out_holes(Entry& entry, const std::vector<session::Want::Range>& holes) {

@@ -76,9 +76,6 @@ class LargeReads {
   [[nodiscard]] Entry* next_to_open();  // nullptr: none, or as many are open as may be
   void opened(OpenData& data);
   static void read(ports::FileSystem& files, PieceData& job);
-  // Those of them that must be answered: holes that were told are none.
-  [[nodiscard]] static std::vector<session::Want::Range> without_told_holes(const LargeFile& large, uint64_t first_piece,
-                                                                            uint64_t count);
   void leave_out_holes(Entry& entry, const std::vector<session::Want::Range>& holes);
   void piece_read(PieceData& data);
   void read_again(Entry& entry, const PieceData& data);

@@ -278,6 +278,25 @@ TEST_CASE("answers__a_file_to_compare__its_pieces_are_named_later") {
   CHECK(bench.reports.tally().bytes_total == (9u << 20u) + (5u << 20u));
 }
 
+// Nobody counts them one by one.
+TEST_CASE("answers__pieces_behind_the_end_of_a_shared_file__are_refused_at_once") {
+  AnswerBench bench;
+  bench.answers.set_leads();
+  bench.add(EntryType::file, 9u << 20u);
+  REQUIRE(bench.answer(0, {{1, Verdict::shared}}));
+  for (const auto& [first, count] : {std::pair<uint64_t, uint64_t>{0, uint64_t{1} << 41u}, {1, 3}, {4, 1}, {~uint64_t{0}, 2}}) {
+    const Result<void> compared = bench.answers.on_compare({0, first, count, {}}, bench.sent);
+    const Result<void> elsewhere = bench.answers.on_elsewhere({0, {{first, count}}}, bench.sent);
+    for (const Result<void>& judged : {compared, elsewhere}) {
+      REQUIRE_FALSE(judged);
+      CHECK(judged.error().kind == ErrorKind::protocol);
+    }
+  }
+  CHECK(bench.wants.said == Said{"shared 0"});
+  CHECK(bench.answers.on_compare({0, 1, 2, {}}, bench.sent));
+  CHECK(bench.answers.on_elsewhere({0, {{0, 1}}}, bench.sent));
+}
+
 TEST_CASE("answers__a_file_to_compare_that_has_no_pieces__is_nonsense") {
   AnswerBench bench;
   bench.add(EntryType::file, 1000);

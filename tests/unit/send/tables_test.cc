@@ -38,6 +38,15 @@ TEST_CASE("pieces__random_adds_and_takes__as_a_plain_set") {
       }
       REQUIRE(set.count() == plain.size());
       REQUIRE(set.empty() == plain.empty());
+      std::set<uint64_t> missing;
+      for (uint64_t piece = first; piece < first + count; ++piece) {
+        if (plain.count(piece) == 0) missing.insert(piece);
+      }
+      for (const session::Want::Range& range : set.missing(first, first + count)) {
+        REQUIRE(range.count > 0);
+        for (uint64_t piece = range.first; piece < range.first + range.count; ++piece) REQUIRE(missing.erase(piece) == 1);
+      }
+      REQUIRE(missing.empty());
     }
   }
 }
