@@ -205,6 +205,7 @@ Result<void> Answers::on_want(const session::Want& want, uint64_t sent) {
   Entry* entry = entries_.find(want.index);
   if (entry == nullptr) return {};
   if (entry->type != EntryType::file) return nonsense("pieces of something that is no file wanted");
+  if (entry->is_elsewhere || entry->is_link) return nonsense("pieces of a file wanted that is not sent from here");
   for (const session::Want::Range& range : want.ranges) {
     if (!has_pieces(*entry, range.first, range.count)) return nonsense("pieces behind the end wanted");
     const bool fits = entry->phase == EntryPhase::announced ? large_file_of(*entry).wanted.add(range.first, range.count)

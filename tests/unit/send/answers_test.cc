@@ -278,6 +278,23 @@ TEST_CASE("answers__a_file_to_compare__its_pieces_are_named_later") {
   CHECK(bench.reports.tally().bytes_total == (9u << 20u) + (5u << 20u));
 }
 
+TEST_CASE("answers__pieces_wanted_of_a_file_that_is_not_sent_from_here__are_nonsense") {
+  AnswerBench bench;
+  bench.answers.set_leads();
+  bench.add(EntryType::file, 9u << 20u);
+  bench.add(EntryType::file, 9u << 20u).is_further_name = true;
+  REQUIRE(bench.answer(0, {{1, Verdict::elsewhere}, {1, Verdict::link}}));
+  for (const uint64_t index : {0u, 1u}) {
+    const Result<void> judged = bench.answers.on_want({index, {{0, 1}}}, bench.sent);
+    REQUIRE_FALSE(judged);
+    CHECK(judged.error().kind == ErrorKind::protocol);
+  }
+  CHECK(bench.wants.said.empty());
+  REQUIRE(bench.answers.on_resend({1}, bench.sent));  // its first name failed
+  REQUIRE(bench.answers.on_want({1, {{0, 1}}}, bench.sent));
+  CHECK(bench.wants.said == Said{"whole 1", "again 0+1 1"});
+}
+
 // Nobody counts them one by one.
 TEST_CASE("answers__pieces_behind_the_end_of_a_shared_file__are_refused_at_once") {
   AnswerBench bench;
