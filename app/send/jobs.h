@@ -76,7 +76,9 @@ class OpenFile {
 class WalkHold {
  public:
   WalkHold(std::shared_ptr<Jobs> jobs, WalkOptions options)
-      : jobs_(std::move(jobs)), walk_(std::make_unique<Walk>(std::move(options))) {}
+      : jobs_(std::move(jobs)), walk_(std::make_unique<Walk>(std::move(options))) {
+    walk_->count_steps(jobs_->steps());
+  }
   ~WalkHold() { jobs_->release(std::move(walk_)); }
   WalkHold(const WalkHold&) = delete;
   WalkHold& operator=(const WalkHold&) = delete;

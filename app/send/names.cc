@@ -124,7 +124,7 @@ uint64_t DirectoryNames::spooled_to() const {
 }
 
 std::string_view DirectoryNames::next(ports::FileSystem& files, NameSpool& spool, size_t list_bytes_max,
-                                      const std::function<int()>& fd, int& error) {
+                                      const std::function<int()>& fd, int& error, const PartRead& part_read) {
   error = 0;
   grown_ = false;
   while (true) {
@@ -138,12 +138,12 @@ std::string_view DirectoryNames::next(ports::FileSystem& files, NameSpool& spool
     if (merge(files, spool, list_bytes_max)) continue;
     if (!more_) return {};
     error = fd();
-    if (error >= 0) error = read(files, spool, error, list_bytes_max);
+    if (error >= 0) error = read(files, spool, error, list_bytes_max, part_read);
     if (error < 0) return {};
   }
 }
 
-int DirectoryNames::read(ports::FileSystem& files, NameSpool& spool, int fd, size_t list_bytes_max) {
+int DirectoryNames::read(ports::FileSystem& files, NameSpool& spool, int fd, size_t list_bytes_max, const PartRead& part_read) {
   list_.clear();
   runs_.clear();
   more_ = false;
@@ -153,8 +153,11 @@ int DirectoryNames::read(ports::FileSystem& files, NameSpool& spool, int fd, siz
     list_.add(name);
     if (list_.used_bytes() >= list_bytes_max) spools = spool_list(files, spool);
   };
-  int result = files.read_directory_part(fd, true, take);
-  while (result > 0 && spools) result = files.read_directory_part(fd, false, take);
+  int result = 1;
+  for (bool from_start = true; result > 0 && spools; from_start = false) {
+    result = files.read_directory_part(fd, from_start, take);
+    part_read();
+  }
   if (result >= 0 && spools && !runs_.empty() && !list_.empty()) spools = spool_list(files, spool);
   if (result < 0) list_.clear(), runs_.clear();
   if (result < 0 || spools) {
@@ -162,20 +165,25 @@ int DirectoryNames::read(ports::FileSystem& files, NameSpool& spool, int fd, siz
     return std::min(result, 0);
   }
   runs_.clear();
-  return read_smallest(files, fd, list_bytes_max);
+  return read_smallest(files, fd, list_bytes_max, part_read);
 }
 
-int DirectoryNames::read_smallest(ports::FileSystem& files, int fd, size_t list_bytes_max) {
+int DirectoryNames::read_smallest(ports::FileSystem& files, int fd, size_t list_bytes_max, const PartRead& part_read) {
   list_.clear();
   std::string greatest;  // of those kept, when some were not
-  const int result = files.read_directory(fd, [&](std::string_view name) {
+  const auto take = [&](std::string_view name) {
     if (is_taken(name)) return;
     if (more_ && name > greatest) return;  // behind names that were given up: for the next list
     list_.add(name);
     if (list_.used_bytes() < list_bytes_max) return;
     greatest = list_.keep_smallest(std::max<size_t>(list_.count() / 2, 1));
     more_ = true;
-  });
+  };
+  int result = 1;
+  for (bool from_start = true; result > 0; from_start = false) {
+    result = files.read_directory_part(fd, from_start, take);
+    part_read();
+  }
   if (result < 0) list_.clear();
   list_.sort();
   return result;

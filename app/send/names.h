@@ -60,10 +60,13 @@ class NameSpool {
 
 class DirectoryNames {
  public:
+  using PartRead = std::function<void()>;
   // The next name after those that were taken; "": there is none, or the directory cannot be read (`error` is -errno then). `fd` is
-  // asked for when the directory has to be read. The view lives until the next call.
-  [[nodiscard]] std::string_view next(ports::FileSystem& files, NameSpool& spool, size_t list_bytes_max,
-                                      const std::function<int()>& fd, int& error);
+  // asked for when the directory has to be read, and `part_read` is called after each part of it: reading all may take long. The
+  // view lives until the next call.
+  [[nodiscard]] std::string_view next(
+      ports::FileSystem& files, NameSpool& spool, size_t list_bytes_max, const std::function<int()>& fd, int& error,
+      const PartRead& part_read = [] {});
   [[nodiscard]] bool grown() const { return grown_; }  // the last next() took memory
   [[nodiscard]] size_t memory_bytes() const;
   // Gives the memory back: what was not taken goes into the spool, or will be read again.
@@ -81,10 +84,10 @@ class DirectoryNames {
     void let_go();
   };
   [[nodiscard]] bool is_taken(std::string_view name) const { return !last_.empty() && name <= last_; }
-  [[nodiscard]] int read(ports::FileSystem& files, NameSpool& spool, int fd, size_t list_bytes_max);
+  [[nodiscard]] int read(ports::FileSystem& files, NameSpool& spool, int fd, size_t list_bytes_max, const PartRead& part_read);
   [[nodiscard]] bool merge(ports::FileSystem& files, NameSpool& spool, size_t list_bytes_max);  // false: no names in the spool
   [[nodiscard]] bool merge_list(ports::FileSystem& files, const NameSpool& spool, size_t bytes_max);
-  [[nodiscard]] int read_smallest(ports::FileSystem& files, int fd, size_t list_bytes_max);
+  [[nodiscard]] int read_smallest(ports::FileSystem& files, int fd, size_t list_bytes_max, const PartRead& part_read);
   [[nodiscard]] bool spool_list(ports::FileSystem& files, NameSpool& spool);
   [[nodiscard]] static bool head(ports::FileSystem& files, const NameSpool& spool, Run& run, std::string_view& name);
 

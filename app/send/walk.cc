@@ -259,7 +259,9 @@ void Walk::fail_name(WalkBatch& out, std::string_view name, int error) {
 void Walk::step(ports::FileSystem& files, WalkBatch& out, bool may_open_root) {
   trace_stage("[stage 1] walk");
   const uint32_t entries_max = options_.batch_entries_max;
-  while (!over_ && out.records.size() < entries_max && out.text.size() < walk_batch_text_bytes) {
+  uint32_t looks = 0;
+  while (!over_ && out.records.size() < entries_max && out.text.size() < walk_batch_text_bytes && looks++ < walk_step_names_max) {
+    count_step();
     if (!lost_.empty()) {
       path_ = options_.list->take_path(lost_);
       tell(out, Kind::failed, words(-ENOTDIR));
@@ -438,7 +440,7 @@ void Walk::advance(ports::FileSystem& files, WalkBatch& out) {
     return leave(files, out);
   }
   if (frame.seeks_absent) return seek_absent(files, out, open());
-  const std::string_view name = frame.names.next(files, spool_, options_.names_bytes_max, open, error);
+  const std::string_view name = frame.names.next(files, spool_, options_.names_bytes_max, open, error, [this] { count_step(); });
   if (frame.names.grown()) bound_names(files);
   if (error >= 0 && !name.empty()) error = open();
   if (error < 0) tell_errno(out, error);

@@ -1,6 +1,7 @@
 // Lists what is to be sent: depth first, the names of a directory in byte order, the entry of a
 // directory before its content and its `leave` after it. Each step() gives at most one batch, so the
-// walk pauses wherever its reader wants.
+// walk pauses wherever its reader wants. It looks at walk_step_names_max names at most, so the batch
+// may have no records where much is excluded.
 //
 // Memory: one list of names for each level, at most walk_names_bytes_max each and
 // walk_names_total_bytes_max together; more names go through a spool (names.h). At most
@@ -14,6 +15,7 @@
 //
 // README.md has the rules for directories as sources, for several sources and for standard input.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -33,6 +35,7 @@ namespace ccixfer::send {
 
 inline constexpr uint32_t walk_batch_entries_max = 1024;
 inline constexpr uint32_t walk_batch_text_bytes = 256u << 10;
+inline constexpr uint32_t walk_step_names_max = 4096;
 inline constexpr size_t walk_names_bytes_max = 8u << 20;
 inline constexpr size_t walk_names_total_bytes_max = 24u << 20;
 inline constexpr size_t walk_descriptors_max = 64;
@@ -108,6 +111,8 @@ struct SourcePlace {
 class Walk {
  public:
   explicit Walk(WalkOptions options);
+  // Each name that is looked at, and each part of a directory that is read, counts there: on a slow disk a step takes long.
+  void count_steps(std::atomic<uint64_t>& steps) { steps_ = &steps; }
   // Once, before the first step: looks at every source as the user named it.
   [[nodiscard]] Result<void> select(ports::FileSystem& files);
   // In place of steps, for who lists nothing and reads what others have listed: opens every source that is a directory.
@@ -174,6 +179,9 @@ class Walk {
   [[nodiscard]] int64_t read_link_of(ports::FileSystem& files, const std::string& given, std::string& target) const;
   void begin_source(ports::FileSystem& files, WalkBatch& out);
   void advance(ports::FileSystem& files, WalkBatch& out);
+  void count_step() const {
+    if (steps_ != nullptr) steps_->fetch_add(1, std::memory_order_relaxed);
+  }
   using Child = filter::PathList::Child;
   // `child`: what the list says of it.
   void take(ports::FileSystem& files, WalkBatch& out, std::string_view name, Child* child);
@@ -232,6 +240,7 @@ class Walk {
   NameSpool spool_;
   EntryDetails details_;
   std::string target_;
+  std::atomic<uint64_t>* steps_ = nullptr;
 };
 
 // A number that changes whenever the content of the file may have changed. What was sent of one

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/unit/send/fake_receiver.h"
+#include "tests/unit/send/walk_lines.h"
 
 namespace ccixfer::send_test {
 namespace {
@@ -20,7 +21,9 @@ class HeardListing final : public send::ListerHandler {
 
 struct ListerBench {
   ListerBench(const std::vector<std::string>& sources, bool digests = false, uint32_t batch_entries = 1024)
-      : walk(std::make_shared<send::WalkHold>(jobs, options_of(sources, batch_entries))), lister(jobs, walk, digests, heard) {
+      : ListerBench(options_of(sources, batch_entries), digests) {}
+  explicit ListerBench(send::WalkOptions options, bool digests = false)
+      : walk(std::make_shared<send::WalkHold>(jobs, std::move(options))), lister(jobs, walk, digests, heard) {
     lister.select();
     reap();
   }
@@ -84,6 +87,27 @@ TEST_CASE("lister__nobody_takes_records__lists_a_few_batches_ahead_and_no_more")
   take_all(bench.lister.listings());
   CHECK(bench.lister.over());
   CHECK(bench.heard.bytes == 40);
+}
+
+// A step that looked at all of them would be silent for too long where a file server is slow.
+TEST_CASE("lister__names_that_are_excluded__end_a_step_without_records_and_each_is_a_sign_of_life") {
+  const TempDir dir;
+  constexpr uint64_t names = 10'000;
+  for (uint64_t i = 0; i < names; ++i) dir.file("t/n" + std::to_string(i), "");
+  dir.file("t/z", "");
+  ListerBench bench(ruled({dir.path("t/")}, {"- n*"}));
+  std::vector<uint64_t> steps = {bench.jobs->steps().load()};
+  std::vector<std::string> listed;
+  while (!bench.lister.over()) {
+    bench.walk_on();
+    steps.push_back(bench.jobs->steps().load());
+    for (send::Listings& all = bench.lister.listings(); all.front() != nullptr; all.pop()) listed.emplace_back(all.front_path());
+  }
+  CHECK(listed == std::vector<std::string>{"", "z", ""});
+  CHECK(steps.size() == 1 + 3);
+  const uint64_t parts = steps.back() - steps.front() - names;
+  CHECK(parts > 3 + 10);  // of the directory, beside the ends of the steps
+  CHECK(parts < 500);
 }
 
 TEST_CASE("lister__digests__are_in_the_records_before_they_are_taken") {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/filter/rules.h"
 #include "app/send/walk.h"
 #include "tests/unit/send/fake_receiver.h"
 
@@ -63,6 +64,18 @@ inline void list(
   options.sources = std::move(sources);
   options.links = links;
   options.directory = options.sources.size() > 1;
+  return options;
+}
+
+[[nodiscard]] inline filter::Rules rules_of(const std::vector<std::string>& rules) {
+  filter::RulesBuilder builder([](const std::string&) { return Result<std::string>(""); }, false, false);
+  for (const std::string& rule : rules) REQUIRE(builder.add_filter(rule));
+  return builder.take();
+}
+
+[[nodiscard]] inline WalkOptions ruled(std::vector<std::string> sources, const std::vector<std::string>& rules) {
+  WalkOptions options = of(std::move(sources));
+  options.rules = rules_of(rules);
   return options;
 }
 

@@ -1,21 +1,12 @@
 // Several sources that go into one directory: what each of them sends, and whose attributes it has.
 #include <catch2/catch.hpp>
 
-#include "app/filter/rules.h"
 #include "app/session/extended.h"
 #include "app/session/messages.h"
 #include "tests/unit/send/walk_lines.h"
 
 namespace ccixfer::send_test {
 namespace {
-
-WalkOptions ruled(std::vector<std::string> sources, const std::vector<std::string>& rules) {
-  WalkOptions options = of(std::move(sources));
-  filter::RulesBuilder builder([](const std::string&) { return Result<std::string>(""); }, false, false);
-  for (const std::string& rule : rules) REQUIRE(builder.add_filter(rule));
-  options.rules = builder.take();
-  return options;
-}
 
 TEST_CASE("walk__name_that_rules_leave_out_of_an_earlier_source__is_sent_from_a_later_one") {
   const TempDir dir;
