@@ -55,10 +55,11 @@ void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name,
   path_.append(name);
   FileStat stat;
   const int result = look(files, name, child, stat);
-  // On the way to what is listed no rule is asked.
-  const bool is_on_the_way = child != nullptr && !child->listed && !child->below.empty();
   const bool may_be_directory = result >= 0 && stat.type == FileType::directory;
   const bool is_excluded = scope_.excludes(path_, may_be_directory) || (result < 0 && scope_.excludes(path_, true));
+  // On the way to what is listed no rule is asked. What is excluded may be on the way all the same, and no more.
+  if (is_excluded && child != nullptr && !child->below.empty()) child->listed = child->content = false;
+  const bool is_on_the_way = child != nullptr && !child->listed && !child->below.empty();
   if (is_excluded && !is_on_the_way) return;
   if (session::is_reserved_name(name)) return leave_out(out, name, "left out: a name that receivers keep for themselves");
   if (path_.size() > session::path_bytes_max) return fail_name(out, name, "the path is too long");

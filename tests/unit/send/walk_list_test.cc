@@ -65,6 +65,28 @@ TEST_CASE("walk__served_directory_and_a_listed_link__it_is_not_followed") {
   files.close(served);
 }
 
+// As rsync does it: names that are given below it are not what the rule excludes.
+TEST_CASE("walk__listed_directory_that_rules_exclude__is_on_the_way_to_names_below_it") {
+  const Tree tree;
+  tree.dir.file("t/core/a/g", "");
+  tree.dir.file("t/core/h", "");
+  const auto sent = [&](const std::vector<std::string>& names, const std::string& rule) {
+    WalkOptions options = tree.of_names(names);
+    options.rules = rules_of({rule});
+    return lines_of(options);
+  };
+  const Lines way = {">core", ">core/a", "core/a/g", "<core/a", "<core"};
+  for (const std::string rule : {"- core", "- /core", "- core/"}) {
+    CHECK(sent({"core", "core/a/g"}, rule) == way);
+    CHECK(sent({"core/", "core/a/g"}, rule) == way);
+    CHECK(sent({"core/a/g"}, rule) == way);
+    CHECK(sent({"core", "core/a/"}, rule) == way);
+    CHECK(sent({"core", "core/a"}, rule) == Lines{">core", ">core/a", "<core/a", "<core"});
+    CHECK(sent({"core/"}, rule).empty());
+  }
+  CHECK(sent({"f", "f/x"}, "- f") == Lines{"! f/x: Not a directory"});
+}
+
 TEST_CASE("walk__names_below_what_is_no_directory__are_told_each") {
   const Tree tree;
   const std::string why = ": Not a directory";
