@@ -264,7 +264,7 @@ void Walk::step(ports::FileSystem& files, WalkBatch& out, bool may_open_root) {
     count_step();
     if (!lost_.empty()) {
       path_ = options_.list->take_path(lost_);
-      tell(out, Kind::failed, words(-ENOTDIR));
+      tell(out, Kind::failed, words(lost_error_));
     } else if (!stack_.empty()) {
       advance(files, out);
     } else if (current_ < sources_.size()) {
@@ -434,10 +434,12 @@ void Walk::advance(ports::FileSystem& files, WalkBatch& out) {
   if (frame.from_list) {
     if (frame.range.empty()) return leave(files, out);
     error = open();
+    if (error < 0) {
+      lose(frame.range, error);
+      return leave(files, out);
+    }
     Child child = options_.list->take(frame.range, path_);
-    if (error >= 0) return take(files, out, child.name, &child);
-    tell_errno(out, error);
-    return leave(files, out);
+    return take(files, out, child.name, &child);
   }
   if (frame.seeks_absent) return seek_absent(files, out, open());
   const std::string_view name = frame.names.next(files, spool_, options_.names_bytes_max, open, error, [this] { count_step(); });
@@ -456,11 +458,14 @@ void Walk::advance(ports::FileSystem& files, WalkBatch& out) {
 // A name that was given and is not there is told, also where its directory was listed.
 void Walk::seek_absent(ports::FileSystem& files, WalkBatch& out, int directory) {
   Frame& frame = stack_.back();
+  if (directory < 0) lose(frame.range, directory);
   if (directory < 0 || frame.range.empty()) return leave(files, out);
   const Child child = options_.list->take(frame.range, path_);
   FileStat stat;
   const int error = files.stat_at(directory, child.name, stat, false);
   if (error >= 0) return;
+  lose(child.below, error);
+  if (!child.listed) return;
   if (!path_.empty()) path_.push_back('/');
   path_.append(child.name);
   tell(out, Kind::failed, words(error));

@@ -192,6 +192,8 @@ class Walk {
   // How the list goes on in a directory. False: the directory is sent alone.
   [[nodiscard]] bool choose(Frame& frame, const Child& child) const;
   void take_link(ports::FileSystem& files, WalkBatch& out, std::string_view name, const ports::FileStat& stat);
+  // These names of the list will be told, each with that error.
+  void lose(const filter::PathList::Range& below, int error);
   void seek_absent(ports::FileSystem& files, WalkBatch& out, int directory);
   void leave(ports::FileSystem& files, WalkBatch& out);
   void bound_names(ports::FileSystem& files);
@@ -235,7 +237,8 @@ class Walk {
   bool over_ = false;
   std::string path_;  // of the entry in hand
   std::vector<Frame> stack_;
-  filter::PathList::Range lost_ = {};  // of the list: below what is no directory, and not told yet
+  filter::PathList::Range lost_ = {};  // of the list: below what cannot be entered, and not told yet
+  int lost_error_ = 0;
   filter::Scope scope_;
   NameSpool spool_;
   EntryDetails details_;

@@ -63,8 +63,11 @@ void Walk::take(ports::FileSystem& files, WalkBatch& out, std::string_view name,
   if (is_excluded && !is_on_the_way) return;
   if (session::is_reserved_name(name)) return leave_out(out, name, "left out: a name that receivers keep for themselves");
   if (path_.size() > session::path_bytes_max) return fail_name(out, name, "the path is too long");
-  if (child != nullptr && result >= 0 && !may_be_directory) lost_ = child->below;
-  if (is_on_the_way && result >= 0 && !may_be_directory) return is_there(name);
+  if (child != nullptr && !may_be_directory) lose(child->below, result < 0 ? result : -ENOTDIR);
+  if (is_on_the_way && !may_be_directory) {
+    if (result != -ENOENT) is_there(name);
+    return;
+  }
   if (result < 0 && stack_.back().from_list) return tell(out, Kind::failed, words(result));  // a name that was given is no chance
   if (result < 0) {
     if (follow_ && files.stat_at(directory, name, stat, false) >= 0 && stat.type == FileType::symlink) {
@@ -89,6 +92,11 @@ void Walk::take_link(ports::FileSystem& files, WalkBatch& out, std::string_view 
   if (length < 0) return fail_name(out, name, static_cast<int>(length));
   if (target_.empty() || target_.size() > session::path_bytes_max) return fail_name(out, name, "the link's target is too long");
   emit_whole(files, out, EntryType::symlink, stat, {}, target_);
+}
+
+void Walk::lose(const filter::PathList::Range& below, int error) {
+  lost_ = below;
+  lost_error_ = error;
 }
 
 bool Walk::is_loop(const FileStat& stat) const {
@@ -120,12 +128,19 @@ void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_
     frame.from_list = true;
   }
   frame.listed.is_whole = !frame.from_list;
-  if (follow_ && is_loop(stat)) return fail_name(out, name, "a symbolic link to a directory that it is in");
-  const int fd = files.open(stack_.back().fd, name, directory_flags(follow_ || may_lead_on(child)), 0);
-  if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) return fail_name(out, name, fd);  // something else stands there by now
+  const bool loops = follow_ && is_loop(stat);
+  const int fd = loops ? -ELOOP : files.open(stack_.back().fd, name, directory_flags(follow_ || may_lead_on(child)), 0);
+  if (fd < 0) lose(child != nullptr ? child->below : frame.range, fd);
+  const bool is_asked_for = child == nullptr || child->listed;  // else what is below it is told in its place
+  if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) {        // something else stands there by now
+    if (is_asked_for && loops) return fail_name(out, name, "a symbolic link to a directory that it is in");
+    if (is_asked_for) return fail_name(out, name, fd);
+    if (fd != -ENOENT) is_there(name);
+    return;
+  }
   emit_directory(files, out, merged, stat, {fd});
   if (fd < 0) {  // it is made at the other end, but what is in it is not known
-    tell_errno(out, fd);
+    if (is_asked_for) tell_errno(out, fd);
     emit_leave(out, frame.stat, {false, {}});
     return;
   }

@@ -1,4 +1,5 @@
 // Lists of names: what is sent of a name that is a link, and what is told of one that is below no directory.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/unit/send/walk_lines.h"
@@ -97,6 +98,52 @@ TEST_CASE("walk__names_below_what_is_no_directory__are_told_each") {
     CHECK(lines_of(tree.of_names({"dang", "dang/x"}, whole)) == Lines{"dang -> nowhere", "! dang/x" + why});
   }
   CHECK(tree.names({"d/", "d/f/x"}) == Lines{">d", ">d/e", "<d/e", "! d/f/x" + why, "<d"});
+}
+
+// So what failed, asked for again, is what was asked for.
+TEST_CASE("walk__names_below_what_is_not_there__are_told_each_and_no_directory_in_their_place") {
+  const Tree tree;
+  const std::string why = ": No such file or directory";
+  for (const bool whole : {false, true}) {
+    CHECK(lines_of(tree.of_names({"n/a", "n/b/c", "f"}, whole)) == Lines{"f", "! n/a" + why, "! n/b/c" + why});
+    CHECK(lines_of(tree.of_names({"d/n/a", "d/n/b"}, whole)) == Lines{">d", "! d/n/a" + why, "! d/n/b" + why, "<d"});
+    CHECK(lines_of(tree.of_names({"dang/x"}, whole)) == Lines{"! dang/x" + why});
+    CHECK(lines_of(tree.of_names({"n", "n/a"}, whole)) == Lines{"! n" + why, "! n/a" + why});
+  }
+  CHECK(tree.names({"d/", "d/n/a", "d/n/b"}) == Lines{">d", ">d/e", "<d/e", "d/f", "! d/n/a" + why, "! d/n/b" + why, "<d"});
+}
+
+TEST_CASE("walk__names_below_what_cannot_be_opened__are_told_each") {
+  const Tree tree;
+  const std::string why = ": Permission denied";
+  const auto listed = [&](const std::vector<std::string>& names, bool whole) {
+    Listing listing;
+    listing.files.hook = [](std::string_view call, std::string_view name) { return call == "open" && name == "d" ? -EACCES : 0; };
+    list(listing, tree.of_names(names, whole));
+    return listing.lines;
+  };
+  for (const bool whole : {false, true}) {
+    CHECK(listed({"d/a", "d/e/g", "f"}, whole) == Lines{">d", "<d", "! d/a" + why, "! d/e/g" + why, "f"});
+    CHECK(listed({"d/", "d/e/g"}, whole) == Lines{">d", "! d" + why, "<d", "! d/e/g" + why});
+  }
+}
+
+// Beyond the levels that are held open a directory is opened again.
+TEST_CASE("walk__directory_of_listed_names_cannot_be_opened_again__they_are_told_each") {
+  const Tree tree;
+  std::string deep = "a";
+  for (size_t i = 0; i < send::walk_descriptors_max; ++i) deep += "/b";
+  tree.dir.file("t/" + deep + "/first", "");
+  Listing listing;
+  int opened = 0;
+  listing.files.hook = [&](std::string_view call, std::string_view name) {
+    return call == "open" && name == "a" && ++opened > 1 ? -EIO : 0;
+  };
+  list(listing, tree.of_names({deep + "/first", "a/x", "a/y/z", "f"}));
+  const Lines last(listing.lines.end() - 4, listing.lines.end());
+  CHECK(last == Lines{"<a", "! a/x: Input/output error", "! a/y/z: Input/output error", "f"});
+  CHECK(std::count_if(listing.lines.begin(), listing.lines.end(), [](const std::string& line) { return line.starts_with("!"); }) ==
+        2);
 }
 
 TEST_CASE("walk__many_names_below_what_is_no_directory__go_into_batches_as_all_does") {
