@@ -24,8 +24,10 @@ namespace {
 
 // The journal has records: one of these bytes, the name, a zero.
 constexpr char failed_record = 'F';
+constexpr char again_record = 'A';  // as failed, in place of what earlier sessions said
 constexpr char delivered_record = 'D';
-constexpr char end_record = 'E';  // of a transfer; without a name
+constexpr char session_record = 'S';  // the next session of a transfer begins; without a name
+constexpr char end_record = 'E';      // of a transfer; without a name
 constexpr size_t block_bytes = 64u << 10;
 
 int write_all(int fd, std::string_view text) {
@@ -75,30 +77,33 @@ int each_record(int fd, const Record& take) {
 
 uint64_t key_of(std::string_view path) { return xxh3_64(std::as_bytes(std::span(path))); }
 
-// Where in the journal a name was delivered last. The same name in another transfer is another file.
-class Deliveries {
+// Sessions are numbered as they come in the journal.
+bool is_last_of_session(char what) { return what == session_record || what == end_record; }
+
+// Which session had the last word on a name that failed before. The same name in another transfer is another file.
+class LaterWords {
  public:
   [[nodiscard]] int read(int fd) {
-    uint64_t number = 0;
+    uint64_t session = 0;
     const int problem = each_record(fd, [&](char what, std::string_view path) {
-      if (what == delivered_record) list_.emplace_back(key_of(path), number);
-      if (what == end_record) ends_.push_back(number);
-      ++number;
+      if (what == delivered_record || what == again_record) list_.emplace_back(key_of(path), session);
+      if (what == end_record) ends_.push_back(session);
+      if (is_last_of_session(what)) ++session;
       return 0;
     });
     std::sort(list_.begin(), list_.end());
     return problem;
   }
-  [[nodiscard]] bool follow(std::string_view path, uint64_t number) const {
-    const auto end = std::upper_bound(ends_.begin(), ends_.end(), number);
+  [[nodiscard]] bool follow(std::string_view path, uint64_t session) const {
+    const auto end = std::lower_bound(ends_.begin(), ends_.end(), session);
     const auto behind =
         std::upper_bound(list_.begin(), list_.end(), std::pair(key_of(path), end != ends_.end() ? *end : UINT64_MAX));
-    return behind != list_.begin() && std::prev(behind)->first == key_of(path) && std::prev(behind)->second > number;
+    return behind != list_.begin() && std::prev(behind)->first == key_of(path) && std::prev(behind)->second > session;
   }
 
  private:
   std::vector<std::pair<uint64_t, uint64_t>> list_;
-  std::vector<uint64_t> ends_;  // of the transfers
+  std::vector<uint64_t> ends_;  // the last sessions of the transfers
 };
 
 }  // namespace
@@ -122,15 +127,29 @@ Result<std::unique_ptr<FailedList>> FailedList::begin(const std::string& file, L
   return std::unique_ptr<FailedList>(new FailedList(file, format, std::move(journal)));
 }
 
+void FailedList::session_begins() {
+  if (++sessions_ > 1) note(session_record, "");
+  had_session_ = true;
+  last_failed_.clear();
+}
+
 void FailedList::ended(std::string_view path, std::string_view status) {
   if (status == "failed") {
     ++failed_;
+    last_failed_ = path;
     return note(failed_record, path);
   }
   const bool is_here = status == "ok" || status == "unchanged";
   if (!is_here || failed_ == 0 || sessions_ < 2) return;
-  ++mended_;
+  ++later_words_;
   note(delivered_record, path);
+}
+
+void FailedList::failed_again(std::string_view path) {
+  if (path == last_failed_) return;  // by another word of this session
+  last_failed_ = path;
+  ++later_words_;
+  note(again_record, path);
 }
 
 void FailedList::transfer_ends() {
@@ -156,18 +175,19 @@ Result<void> FailedList::finish(uint64_t& left_out) {
   flush();
   const std::string staged = fmt::format("{}.{}.tmp", file_, ::getpid());
   host::Descriptor list;
-  Deliveries deliveries;
+  LaterWords later;
   std::string text;
-  if (problem_ == 0 && mended_ > 0) problem_ = deliveries.read(journal_.get());
+  if (problem_ == 0 && later_words_ > 0) problem_ = later.read(journal_.get());
   if (problem_ == 0) {
     list.reset(::open(staged.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
     problem_ = list ? 0 : errno;
   }
   if (problem_ == 0) {
-    uint64_t number = 0;
+    uint64_t session = 0;
     problem_ = each_record(journal_.get(), [&](char what, std::string_view path) {
-      const uint64_t at = number++;
-      if (what != failed_record || deliveries.follow(path, at)) return 0;
+      if (is_last_of_session(what)) ++session;
+      const bool is_failure = what == failed_record || what == again_record;
+      if (!is_failure || later.follow(path, session)) return 0;
       const bool lines = format_ == ListFormat::lines;
       if (lines && path.find_first_of("\r\n") != std::string_view::npos) {
         ++left_out;

@@ -1,7 +1,8 @@
 // `--failed-list FILE`: the names of what failed, for --files-from of the next run. While transfers run the names go to a file
 // without a name in the temporary directory; finish() puts the list in its place at once, so that nobody reads half of it.
-// A later session of a transfer may deliver what an earlier one could not: the last word on a name counts. Memory: 16 bytes for
-// each file that ended after the first session of a transfer, if anything failed before that.
+// A later session of a transfer may deliver what an earlier one could not: the last session's word on a name counts. Within one a
+// failure stays: a file of which not everything could be read fails, and is delivered all the same. Memory: 16 bytes for each file
+// that ended after the first session of a transfer, if anything failed before that.
 // Errors: usage: the list cannot be written there; file_io: it could not be written when it came to that.
 #pragma once
 #include <cstdint>
@@ -24,11 +25,9 @@ class FailedList {
   // "": none is asked for, and nothing is done.
   [[nodiscard]] static Result<std::unique_ptr<FailedList>> begin(const std::string& file, ListFormat format,
                                                                  const std::string& temporary_directory);
-  void session_begins() {
-    ++sessions_;
-    had_session_ = true;
-  }
+  void session_begins();
   void ended(std::string_view path, std::string_view status);  // as of the events of files
+  void failed_again(std::string_view path);                    // in this session as in an earlier one of the transfer
   void transfer_ends();                                        // of several: the next one's names are those of other files
   // Once. Where no session began the file stays: nothing of what it names was tried again. Names that a line cannot hold are left
   // out; `left_out` says how many.
@@ -44,8 +43,9 @@ class FailedList {
   const ListFormat format_;
   host::Descriptor journal_;
   std::string buffer_ = {};
-  int problem_ = 0;  // errno of the first write that failed
-  uint64_t failed_ = 0, mended_ = 0;
+  int problem_ = 0;               // errno of the first write that failed
+  std::string last_failed_ = {};  // in this session
+  uint64_t failed_ = 0, later_words_ = 0;
   uint32_t sessions_ = 0;  // of the transfer that runs
   bool had_session_ = false;
 };

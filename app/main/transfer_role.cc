@@ -27,6 +27,9 @@ class Observer final : public send::SourceObserver, public recv::DestinationObse
     if (failed_) failed_->ended(path, status);
     reporter_.file({std::string(path), bytes, std::string(status), std::string(reason), transfer_});
   }
+  void on_failed_again(std::string_view path) override {
+    if (failed_ && !is_silent_) failed_->failed_again(path);
+  }
   void on_item(const session::ItemLine& item) override {
     if (!is_silent_) reporter_.item({item.letters, item.name, item.target});
   }

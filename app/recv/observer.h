@@ -11,6 +11,8 @@ class DestinationObserver {
  public:
   virtual ~DestinationObserver() = default;
   virtual void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) = 0;
+  // What failed in an earlier session of the transfer, and was told then, fails in this one too: whatever else comes of it.
+  virtual void on_failed_again(std::string_view /*path*/) {}
   virtual void on_item(const session::ItemLine&) {}  // with option_itemize, in a pull: of each entry to which something is done
   virtual void on_warning(std::string_view line) = 0;
 };

@@ -37,7 +37,8 @@ std::shared_ptr<session::KeptNames> Results::kept_backups() {
 }
 
 void Results::unlisted(const std::string& path, std::string_view reason) {
-  if (record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed)) observer_.on_file(path, 0, "failed", reason);
+  if (!record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed)) return observer_.on_failed_again(path);
+  observer_.on_file(path, 0, "failed", reason);
 }
 
 void Results::tell_of_dry_run(const Decision& decision, std::string_view what) {

@@ -62,7 +62,11 @@ bool Reports::not_listed(WalkRecord::Kind kind, std::string_view path, std::stri
   const bool vanished = kind == WalkRecord::Kind::vanished;
   ++(vanished ? tally_.files_vanished : tally_.files_failed);
   ++(vanished ? unlisted_vanished_ : unlisted_failed_);
-  if (is_news) observer_.on_file(path, 0, "failed", vanished ? "vanished" : reason);
+  if (is_news) {
+    observer_.on_file(path, 0, "failed", vanished ? "vanished" : reason);
+  } else {
+    observer_.on_failed_again(path);
+  }
   return unlisted_vanished_ + unlisted_failed_ <= session::unlisted_named_max;
 }
 

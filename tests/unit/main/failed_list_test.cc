@@ -92,6 +92,24 @@ TEST_CASE("failed_list__a_later_session__has_the_last_word_on_a_name") {
   CHECK(desk.finish() == "broken\nlate\n");
 }
 
+// Attributes that cannot be read fail, and the file itself is delivered.
+TEST_CASE("failed_list__what_fails_again_and_is_delivered_all_the_same__stays_in_it_once") {
+  Desk desk;
+  for (const char* name : {"again", "mended later", "absent", "mended"}) desk.list->ended(name, "failed");
+  desk.list->failed_again("mended");  // there are two reasons
+  desk.list->ended("again", "ok");
+  desk.list->session_begins();
+  for (const char* name : {"again", "again", "mended later", "absent"}) desk.list->failed_again(name);
+  for (const char* name : {"again", "mended later", "mended"}) desk.list->ended(name, "ok");
+  desk.list->session_begins();
+  for (const char* name : {"again", "absent"}) desk.list->failed_again(name);
+  for (const char* name : {"again", "mended later"}) desk.list->ended(name, "unchanged");
+  desk.list->transfer_ends();
+  desk.list->session_begins();
+  for (const char* name : {"again", "absent"}) desk.list->ended(name, "ok");  // of another source
+  CHECK(desk.finish() == "again\nabsent\n");
+}
+
 TEST_CASE("failed_list__one_of_several_transfers__does_not_mend_what_another_could_not") {
   Desk desk;
   desk.list->ended("a", "failed");

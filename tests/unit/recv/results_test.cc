@@ -93,6 +93,7 @@ TEST_CASE("results__what_the_source_cannot_list__is_told_once_in_a_transfer") {
   later.unlisted("dir", "no permission");
   later.unlisted("other", "no permission");
   CHECK(rig.notes.told.size() == 2);
+  CHECK(rig.notes.failed_again == std::vector<std::string>{"dir"});
 }
 
 TEST_CASE("results__pieces_of_an_earlier_session__count_for_the_transfer_alone") {

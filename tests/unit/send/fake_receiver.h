@@ -254,6 +254,8 @@ class SeenByUser final : public send::SourceObserver {
   void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
     files.push_back({std::string(path), std::string(status), std::string(reason), bytes});
   }
+  std::vector<std::string> failed_again;
+  void on_failed_again(std::string_view path) override { failed_again.emplace_back(path); }
   void on_warning(std::string_view line) override { warnings.emplace_back(line); }
   [[nodiscard]] const FileSeen* find(const std::string& path) const;
 };

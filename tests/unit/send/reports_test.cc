@@ -172,6 +172,8 @@ TEST_CASE("reports__not_listed_by_a_later_session_either__is_counted_again_and_t
   CHECK(later.warnings.empty());
   CHECK(later.find("fifo") == nullptr);
   CHECK(later.find("dir") == nullptr);
+  CHECK(later.failed_again == std::vector<std::string>{"dir"});
+  CHECK(bench.seen.failed_again.empty());
   // What is left out of one source may be a file of another one.
   reports.delivered(entry_of("fifo", 5));
   CHECK(later.find("fifo")->status == "ok");
