@@ -10,9 +10,9 @@
 namespace ccixfer::recv {
 
 std::optional<Error> OwnerNames::map_one(ports::FileSystem& files, bool is_group, const std::string& name, uint32_t& id,
-                                         Numbers& numbers) {
+                                         Numbers& numbers) const {
   if (id == 0) return std::nullopt;
-  if (!name.empty() && numbers.size() < owner_names_max) {
+  if (!name.empty()) {
     uint32_t here = id;
     const int error = files.owner_of_name(is_group, name, here);
     if (error < 0 && error != -ENOENT) {
@@ -21,7 +21,12 @@ std::optional<Error> OwnerNames::map_one(ports::FileSystem& files, bool is_group
           fmt::format("the receiver cannot look up the {} {}: {}: mend its accounts or start it again, or use --numeric-ids",
                       is_group ? "group" : "user", printable(name), std::generic_category().message(-error))};
     }
-    numbers[id] = error < 0 ? id : here;
+    const uint32_t mapped = error < 0 ? id : here;
+    if (numbers.size() >= kept_max_ && numbers.count(id) == 0) {
+      id = mapped;
+      return std::nullopt;
+    }
+    numbers[id] = mapped;
   }
   const auto found = numbers.find(id);
   if (found != numbers.end()) id = found->second;

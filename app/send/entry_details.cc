@@ -45,10 +45,12 @@ std::string EntryDetails::add(ports::FileSystem& files, WalkBatch& out, const Pl
   return problem;
 }
 
-// The destination would take a number without a name for an owner of its own. Each that cannot be looked up is told once: a name
-// service that does not answer takes its time for each question.
+// The destination would take a number without a name for an owner of its own. Each that cannot be looked up is told once, as far
+// as there is room for what was told: a name service that does not answer takes its time for each question.
 int EntryDetails::add_owner(ports::FileSystem& files, WalkBatch& out, bool is_group, uint32_t id, uint32_t& bytes) {
-  if (id == 0 || told_.size() >= owners_told_max || !told_.insert(id | (is_group ? group_bit : 0)).second) return 0;
+  const uint64_t owner = id | (is_group ? group_bit : 0);
+  if (id == 0 || told_.count(owner) > 0) return 0;
+  if (told_.size() < told_max_) told_.insert(owner);
   std::string name;
   const int error = files.name_of_owner(is_group, id, name);
   if (error < 0) return error == -ENOENT ? 0 : error;

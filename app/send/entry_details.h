@@ -2,8 +2,8 @@
 // access control lists.
 // In: the record that the walk made last, and where it stands. Out: the same record and its texts in the batch.
 // Errors: attributes that cannot be read are not told, and the destination leaves them as they are; add() says so.
-// Memory: of HardLinks; and the owners that were told, owners_told_max of users and groups together. Others travel by number.
-// Not thread-safe: it belongs to the walk.
+// Memory: of HardLinks; and the owners that were told, owners_told_max of users and groups together. The name of any other goes
+// with each of its entries. Not thread-safe: it belongs to the walk.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -23,14 +23,15 @@ inline constexpr size_t owners_told_max = 65'536;
 struct DetailsWish {
   bool hard_links = false;   // say which names are names of one file
   bool names_recur = false;  // the walk may come to one name several times
-  bool owner_names = false;  // with the first entry of each owner
+  bool owner_names = false;  // with the first entry of each owner, if not with more
   uint32_t extended = 0;     // of session::option_acls and option_xattrs
   bool is_root = false;      // attributes beyond `user.` are read
 };
 
 class EntryDetails {
  public:
-  explicit EntryDetails(const DetailsWish& wish) : wish_(wish), hard_links_(wish.names_recur) {}
+  explicit EntryDetails(const DetailsWish& wish, size_t told_max = owners_told_max)
+      : wish_(wish), told_max_(told_max), hard_links_(wish.names_recur) {}
   // Where a file or directory stands: open, or to be opened; neither for what has no attributes.
   struct Place {
     int fd = -1;
@@ -47,6 +48,7 @@ class EntryDetails {
   [[nodiscard]] int add_extended(ports::FileSystem& files, WalkBatch& out, WalkRecord& record, int fd) const;
 
   const DetailsWish wish_;
+  const size_t told_max_;
   HardLinks hard_links_;
   std::unordered_set<uint64_t> told_;  // numbers of owners; of groups with a bit above
 };

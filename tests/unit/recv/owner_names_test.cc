@@ -36,6 +36,26 @@ TEST_CASE("owner_names__nobody_has_it_here__keeps_its_number") {
   CHECK(rig.entries[1].gid == 4'000'000);
 }
 
+TEST_CASE("owner_names__no_room_for_more__each_entry_that_says_the_name_is_mapped") {
+  Rig rig;
+  OwnerNames names(1);
+  session::Entry first = test::file("first", 1);
+  first.uid = first.gid = 3'000'000;
+  first.user = first.group = "root";
+  rig.entries.insert(rig.entries.begin(), first);
+  rig.entries[2].user = "root";
+  CHECK_FALSE(names.map(rig.files, rig.entries));
+  CHECK(rig.entries[0].uid == 0);
+  CHECK(rig.entries[1].uid == 0);
+  CHECK(rig.entries[1].gid == 0);
+  CHECK(rig.entries[2].uid == 0);
+  CHECK(rig.entries[2].gid == 4'000'000);  // it is not kept, and this entry does not say it
+  std::vector<session::Entry> later = {first};
+  later[0].user.clear();
+  CHECK_FALSE(names.map(rig.files, later));
+  CHECK(later[0].uid == 0);
+}
+
 // The number of another host may be anybody's here.
 TEST_CASE("owner_names__a_lookup_fails__is_an_error_with_the_name") {
   const bool is_group = GENERATE(false, true);
