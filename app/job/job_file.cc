@@ -26,6 +26,7 @@ constexpr std::array refused_options{
     Refused{"lock", "write lock = \"FILE\" above the tables"},
     Refused{"on-complete", "write on_complete = \"COMMAND\" above the tables"},
     Refused{"stop-at", "write [window] with from and until"},
+    Refused{"stripe", "a job has a lock: write part = \"1/4\" in the job of the first of four hosts"},
     Refused{"serve", "a job is a transfer that ends"},
     Refused{"root", "a job is a transfer that ends"},
     Refused{"help", "see ccixfer-job(1)"},
@@ -131,12 +132,14 @@ class JobReader : TomlReader {
   }
 
   JobOption read_option(const std::string& key, const std::string& full, const TomlValue& value) const {
-    const std::string name = (key.size() == 1 ? "-" : "--") + key;
-    JobOption option{{}, place(value, full)};
+    JobOption option{(key.size() == 1 ? "-" : "--") + key};
+    const std::string& name = option.name;
+    option.place = place(value, full);
     const auto add = [&](const TomlValue& one) {
       const std::string given = one.is_integer() ? std::to_string(one.as_integer()) : text(full, one, "\"...\"");
       if (given.find('\0') != std::string::npos) bad(one, full, "has a zero byte", "leave it out");
       if (given.empty() && key != "suffix") bad(one, full, "is empty", "give it a value, or leave the key out");
+      option.values.push_back(given);
       if (key.size() == 1) {
         option.words.insert(option.words.end(), {name, given});
       } else {

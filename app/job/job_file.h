@@ -28,8 +28,10 @@ struct Window {
 };
 
 struct JobOption {
-  std::vector<std::string> words;  // as on a command line: "--bwlimit=800MB/s", or several of them
-  std::string place;               // "FILE:LINE: options.bwlimit"
+  std::string name;                      // "--bwlimit"
+  std::vector<std::string> values = {};  // empty: of one that is true
+  std::vector<std::string> words = {};   // as on a command line: "--bwlimit=800MB/s", or several of them
+  std::string place = {};                // "FILE:LINE: options.bwlimit"
 };
 
 struct JobFile {

@@ -16,6 +16,7 @@
 
 #include "app/job/history.h"
 #include "app/main/ended_transfer.h"
+#include "app/main/job_options.h"
 #include "app/main/repeated_signals.h"
 #include "app/main/session_trust.h"
 #include "app/main/turn_loop.h"
@@ -248,12 +249,14 @@ Result<PreparedJob> prepare_job(const JobCommand& command, const std::string& na
   if (!job) return tl::unexpected(job.error());
   if (!job::is_job_name(job->name))
     return fail(ErrorKind::usage, fmt::format("bad name of a job: {}: name the file LETTERS-AND-DIGITS.toml", printable(*file)));
+  if (auto given = check_values_given(*job); !given) return tl::unexpected(given.error());
   auto parsed = parse(job::command_line(*job), command.common);
   if (!parsed) return tl::unexpected(blame(*job, command.common, parsed.error()));
   // What only prints something is no error of a command line, and no run of a job.
   if (transfer_of(*parsed) == nullptr)
     return fail(ErrorKind::usage, fmt::format("the options make no transfer of the job: {}: give those of ccixfer {} alone",
                                               printable(*file), job->is_push ? "send" : "recv"));
+  if (auto fine = check_job_options(*job); !fine) return tl::unexpected(fine.error());
   const std::string history = job_history_file();
   if (history.empty())
     return fail(ErrorKind::usage,

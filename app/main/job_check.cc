@@ -94,7 +94,7 @@ Result<void> check_trust(const Config& config, const CommonOptions& common, cons
 Result<void> check_options(const job::JobFile& job, const CommonOptions& common, const TransferOptions& transfer) {
   if (auto fine = check_written(job.lock, "the lock file"); !fine) return at_option(job, fine, {});
   if (auto fine = check_written(common.log_file, "the log"); !fine) return at_option(job, fine, {"log-file"});
-  if (auto fine = check_written(transfer.receipt, "the receipt"); !fine) return at_option(job, fine, {"receipt"});
+  if (auto fine = DialledReceipt(transfer.receipt, {}, {}).check(); !fine) return at_option(job, fine, {"receipt"});
   if (auto tweaks = tweaks_of(transfer.metadata, !job.is_push); !tweaks) return at_option(job, tweaks, {"chown", "chmod"});
   sandbox::Plan unused;
   if (auto list = begin_failed_list(transfer, unused); !list) return at_option(job, list, {"failed-list"});

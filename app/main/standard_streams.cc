@@ -9,9 +9,7 @@
 #include "app/main/option_values.h"
 
 namespace ccixfer::program {
-namespace {
 
-// The file that is read now because of this option; "": none is.
 std::string_view file_of(const RuleWord& word) {
   const std::string_view text = word.text;
   if (word.kind == RuleWord::Kind::exclude_from || word.kind == RuleWord::Kind::include_from) return text;
@@ -19,6 +17,8 @@ std::string_view file_of(const RuleWord& word) {
   const size_t gap = text.find_first_of(" _");
   return gap == std::string_view::npos ? "" : text.substr(gap + 1);
 }
+
+namespace {
 
 // Of the sources of a push `-` is what is sent. Of peers `-` and `@-` read a ticket (session_trust.h).
 Result<void> check_input(const TransferOptions& transfer, const std::vector<std::string>& sources,

@@ -118,6 +118,7 @@ TEST_CASE("job_file__mistakes__are_named_with_file_line_and_key") {
   told(both + "[options]\nexclude = [\"a\", \"\"]\n", "4: options.exclude", "is empty");
   told(both + "[options]\nlock = \"/x\"\n", "4: options.lock", "above the tables");
   told(both + "[options]\nstop-at = \"06:00\"\n", "4: options.stop-at", "[window]");
+  told(both + "[options]\nstripe = true\n", "4: options.stripe", "part =");
   told(both + "[options]\nserve = \"/x\"\n", "4: options.serve", "a transfer that ends");
   told(both + "[options]\nhelp = true\n", "4: options.help", "ccixfer-job(1)");
   told(both + "[options]\nh = true\n", "4: options.h", "ccixfer-job(1)");

@@ -1,0 +1,118 @@
+// What a job's file says of options, as a run and a check take it.
+#include <cstdlib>
+
+#include "app/main/job.h"
+#include "tests/unit/main/running.h"
+
+using namespace ccixfer;
+using namespace ccixfer::program;
+using namespace ccixfer::program::test;
+
+namespace {
+
+// A job `nightly` with these options, of an account whose state goes with the test.
+class Nightly {
+ public:
+  Nightly() {
+    const char* before = std::getenv("STATE_DIRECTORY");
+    before_ = before == nullptr ? "" : before;
+    setenv("STATE_DIRECTORY", here.path("state").c_str(), 1);
+    here.write("src/f", "x");
+  }
+  ~Nightly() { before_.empty() ? unsetenv("STATE_DIRECTORY") : setenv("STATE_DIRECTORY", before_.c_str(), 1); }
+  Nightly(const Nightly&) = delete;
+  Nightly& operator=(const Nightly&) = delete;
+
+  [[nodiscard]] JobCommand command(const std::string& options) const {
+    here.write("nightly.toml", "sources = [\"" + here.path("src/") + "\"]\ndestination = \"tcp://127.0.0.1:7000/d\"\n[options]\n" +
+                                   "insecure = true\n" + options + "\n");
+    JobCommand command;
+    command.names = {here.path("nightly.toml")};
+    return command;
+  }
+  // Without the file's name before it; "": none.
+  [[nodiscard]] std::string problem_of_run(const std::string& options) const {
+    const auto job = prepare_job(command(options), here.path("nightly.toml"));
+    return job ? "" : told(job.error());
+  }
+  [[nodiscard]] std::string problem_of_check(const std::string& options) const {
+    JobCommand checked = command(options);
+    checked.common.config_file = here.path("none.toml");
+    here.write("none.toml", "");
+    const Ran ran([&](const Process& process) { return check_jobs(process, checked); });
+    return ran.end.error.kind == ErrorKind::ok ? "" : told(ran.end.error);
+  }
+  [[nodiscard]] SendCommand sent(const std::string& options) const {
+    const auto job = prepare_job(command(options), here.path("nightly.toml"));
+    INFO((job ? "" : job.error().message));
+    REQUIRE(job);
+    return std::get<SendCommand>(job->command);
+  }
+  TemporaryDirectory here;
+
+ private:
+  [[nodiscard]] std::string told(const Error& error) const {
+    CHECK(error.kind == ErrorKind::usage);
+    const std::string file = here.path("nightly.toml:");
+    CHECK(error.message.starts_with(file));
+    return error.message.substr(std::min(file.size(), error.message.size()));
+  }
+  std::string before_;
+};
+
+}  // namespace
+
+TEST_CASE("job_options__true_for_an_option_that_takes_a_value__is_named_and_takes_no_other_word") {
+  const Nightly job;
+  for (const std::string key : {"failed-list", "receipt", "log-file", "backup-dir", "exclude", "link-dest", "suffix", "files-from",
+                                "max-delete", "bwlimit", "c", "f"}) {
+    const std::string problem = "5: options." + key + ": has no value: give it one in place of true, or leave the key out";
+    CHECK(job.problem_of_run(key + " = true") == problem);
+    CHECK(job.problem_of_run(key + " = true\nstats = true") == problem);
+    CHECK(job.problem_of_check(key + " = true") == problem);
+  }
+  for (const char* key : {"archive", "delete", "H", "F", "itemize-changes", "verbose"})
+    CHECK(job.problem_of_run(std::string(key) + " = true").empty());
+  CHECK(job.problem_of_run("receipt = false").empty());
+  CHECK(job.problem_of_run("archives = true").find("5: options.archives: bad command line") == 0);
+}
+
+TEST_CASE("job_options__a_value_for_an_option_that_takes_none__is_named_and_is_no_source") {
+  const Nightly job;
+  for (const std::string key : {"compress", "archive", "json"})
+    CHECK(job.problem_of_run(key + " = 1") == "5: options." + key + ": takes no value: write true, or leave the key out");
+  CHECK(job.problem_of_run("H = 3").find("5: options.H: ") == 0);
+  CHECK(job.sent("verbose = 2").common.verbose == 2);
+  CHECK(job.sent("compress-level = 3").transfer.sync.compress_level == 3);
+}
+
+TEST_CASE("job_options__a_file_of_this_host__has_an_absolute_name") {
+  const Nightly job;
+  for (const std::string key :
+       {"files-from", "exclude-from", "include-from", "failed-list", "log-file", "receipt", "config", "c"}) {
+    CHECK(job.problem_of_run(key + " = \"rel/f\"") == "5: options." + key + ": 'rel/f' is relative: give an absolute path");
+    CHECK(job.problem_of_run(key + " = \"/abs/f\"").empty());
+  }
+  for (const std::string rule : {". rel", "merge rel", ".e_rel", "merge,e rel"}) {
+    for (const std::string key : {"filter", "f"})
+      CHECK(job.problem_of_run(key + " = [\"- *.o\", \"" + rule + "\"]") ==
+            "5: options." + key + ": 'rel' is relative: give an absolute path");
+  }
+  CHECK(job.problem_of_run("filter = [\". /abs\", \": .rules\", \"- rel\"]").empty());
+  CHECK(job.problem_of_run("link-dest = \"../older\"\nbackup-dir = \"kept\"").empty());  // beside the destination
+}
+
+TEST_CASE("job_options__standard_input__a_job_has_none") {
+  const Nightly job;
+  for (const std::string key : {"files-from", "exclude-from"})
+    CHECK(job.problem_of_run(key + " = \"-\"") == "5: options." + key + ": a job has no standard input: name a file");
+  CHECK(job.problem_of_run("filter = \". -\"") == "5: options.filter: a job has no standard input: name a file");
+}
+
+TEST_CASE("job_options__a_receipt_that_the_run_could_not_write__is_found_by_the_check") {
+  const Nightly job;
+  CHECK(job.problem_of_check("receipt = \"/dev/null\"").find("5: options.receipt: --receipt: /dev/null is no regular file") == 0);
+  CHECK(job.problem_of_check("receipt = \"/nowhere/r\"").find("5: options.receipt: --receipt: /nowhere/r: ") == 0);
+  CHECK(job.problem_of_check("receipt = \"" + job.here.path("r") + "\"").empty());
+  CHECK_FALSE(job.here.has("r"));
+}
