@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -33,6 +34,16 @@ std::string holder_of(int fd) {
   return number.empty() ? "another process" : "process " + number;
 }
 
+// A mistyped name may be that of somebody's data: only what a lock may have in it is written over. Zeros are what a power cut may
+// leave of a number.
+bool may_be_written_over(int fd) {
+  std::array<char, 32> text{};
+  const ssize_t got = ::pread(fd, text.data(), text.size(), 0);
+  if (got == static_cast<ssize_t>(text.size())) return false;
+  return std::all_of(text.begin(), text.begin() + std::max<ssize_t>(got, 0),
+                     [](char c) { return (c >= '0' && c <= '9') || c == ' ' || c == '\n' || c == '\0'; });
+}
+
 // False: the name leads elsewhere by now, where somebody else may have the lock.
 bool is_at(int fd, const std::string& file) {
   struct stat ours {
@@ -56,6 +67,10 @@ Result<JobLock> JobLock::take(const std::string& file) {
                                                holder_of(fd), printable(file)));
     }
     if (!is_at(fd, file)) continue;
+    if (!may_be_written_over(fd))
+      return fail(
+          ErrorKind::usage,
+          fmt::format("--lock: {}: it is no lock, as more than a number is in it: give it a file of its own", printable(file)));
     const std::string number = fmt::format("{}\n", ::getpid());
     if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, number.data(), number.size(), 0) < 0) {
       // The number is for people only: a full disk keeps nobody from the lock.

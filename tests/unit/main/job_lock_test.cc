@@ -66,6 +66,25 @@ TEST_CASE("job_lock__a_file_with_anything_in_it__is_no_name_of_a_process") {
   }
 }
 
+TEST_CASE("job_lock__a_file_of_somebodys_data__is_refused_and_stays_as_it_is") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path("l");
+  for (const std::string& text : {std::string("hi\n"), std::string("12 pigs\n"), std::string("-1\n"), std::string(64, '7')}) {
+    directory.write("l", text);
+    const auto lock = JobLock::take(file);
+    REQUIRE_FALSE(lock);
+    CHECK(lock.error().kind == ErrorKind::usage);
+    CHECK(lock.error().message.find(file + ": it is no lock") != std::string::npos);
+    CHECK(directory.read("l") == text);
+  }
+  // What runs and power cuts leave.
+  for (const std::string& text : {std::string(), std::string("4194304\n"), std::string("   77"), std::string(6, '\0')}) {
+    directory.write("l", text);
+    CHECK(JobLock::take(file));
+    CHECK(directory.read("l") == fmt::format("{}\n", ::getpid()));
+  }
+}
+
 TEST_CASE("job_lock__the_file_is_removed_under_a_run__the_next_one_has_its_own") {
   const TemporaryDirectory directory;
   const std::string file = directory.path("l");
