@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "app/recv/names.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -15,6 +16,13 @@ namespace {
 // Each old file would be kept under its own name, where the new one is to stand.
 tl::unexpected<Error> backups_in_place() {
   return fail(ErrorKind::usage, "--backup-dir: it is the destination itself: name another directory, or give --suffix too");
+}
+
+// Nothing in the directory of the backups is deleted.
+tl::unexpected<Error> nothing_deleted() {
+  return fail(ErrorKind::usage,
+              "--backup-dir with --delete: the destination is in it, so that nothing would be deleted: name another directory, or "
+              "give --backup in its place");
 }
 
 }  // namespace
@@ -38,6 +46,7 @@ Result<recv::Aside> aside_of(const session::Open& open, const std::string& base)
   auto path = recv::beside(base, open.backup->directory);
   if (!path) return tl::unexpected<Error>(path.error());
   if (*path == base && open.backup->suffix.empty()) return backups_in_place();
+  if (open.deletes && (*path == base || recv::is_below(base, *path))) return nothing_deleted();
   aside.backup->directory = recv::SidePlace{std::move(*path)};
   return aside;
 }
@@ -81,6 +90,7 @@ Result<AsideOfPull> aside_of(const SyncOptions& sync, const std::string& directo
   const std::filesystem::path below = place.lexically_relative(base);
   const bool is_base = below.empty() || below == ".";
   if (is_base && aside.aside.backup->suffix.empty()) return backups_in_place();
+  if (is_base && sync.deletes) return nothing_deleted();
   if (!below.empty() && *below.begin() != "..") {
     auto path = recv::beside("", below.string());
     if (!path) return fail(ErrorKind::usage, path.error().message);

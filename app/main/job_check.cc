@@ -121,6 +121,7 @@ Result<void> check_aside(const job::JobFile& job, const SyncOptions& sync, const
   if (!job.is_push) return at_option(job, aside_of(sync, job.destination, true), names);
   session::Open open;
   add_aside(open, sync);
+  if (sync.deletes) open.deletes = recv::deletions_unlimited;
   return at_option(job, aside_of(open, peer_path(places.front().targets.front().path).path), names);
 }
 
