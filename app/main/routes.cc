@@ -22,6 +22,7 @@ constexpr Duration query_timeout = std::chrono::seconds(5);
 void print(const Process& process, const RoutesCommand& command, const Topology& topology) {
   report::Reporter& out = process.reporter;
   for (const std::string& problem : topology.problems) out.warn(problem);
+  for (const std::string& warning : topology.warnings) out.warn(warning);
   if (command.dot) {
     for (const std::string& line : topology_dot(topology)) out.output(line);
     return;

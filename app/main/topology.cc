@@ -224,7 +224,9 @@ Result<Topology> topology_of(const std::vector<Config>& configs) {
     records.push_back(std::move(record));
     topology.routers.push_back(std::move(router));
   }
+  topology.warnings = strangers_of(configs, records);
   if (auto added = add_routes(topology, std::move(records), std::move(statics)); !added) return tl::unexpected(added.error());
+  for (std::string& island : islands_of(topology)) topology.warnings.push_back(std::move(island));
   if (!topology.problems.empty()) return fail(ErrorKind::usage, topology.problems.front());
   return topology;
 }

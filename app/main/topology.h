@@ -37,6 +37,7 @@ struct Topology {
   std::vector<TopologyRouter> routers;
   std::vector<TopologyRoute> routes;  // of every pair of subnets, cheapest first
   std::vector<std::string> problems;  // of a running network; in configuration files they are errors
+  std::vector<std::string> warnings;  // of configuration files: routers and AS that will not know of one another
   std::vector<std::string> notes;     // what is not shown
 };
 
@@ -51,6 +52,13 @@ struct Topology {
 
 // Subnets of an AS that cannot reach one another; with the remedy when both lead to the WAN. Source: routing §IV.C.3.
 [[nodiscard]] std::vector<std::string> problems_of(const routing::RouterMap& map);
+
+// Pairs of routers of these files that no chain of `router` lists joins, although they stand on one subnet or on WANs that meet. An
+// address that the files do not say (interface, a host's name) may be anybody's. `records`: a router each, as the files have them.
+[[nodiscard]] std::vector<std::string> strangers_of(const std::vector<Config>& configs,
+                                                    const std::vector<routing::RouterRecord>& records);
+// The AS that no route leads out of, beside others.
+[[nodiscard]] std::vector<std::string> islands_of(const Topology& topology);
 
 [[nodiscard]] std::vector<std::string> topology_text(const Topology& topology);   // for people, a line each
 [[nodiscard]] std::vector<std::string> topology_table(const Topology& topology);  // an AS each, as Table I of the paper

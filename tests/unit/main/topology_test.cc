@@ -254,3 +254,52 @@ TEST_CASE("topology__two_files_that_disagree_on_a_subnet__usage") {
   REQUIRE(b);
   CHECK_FALSE(topology_of({*a, *b}));
 }
+
+namespace {
+
+// A border of an AS of its own: its WAN at 192.0.2.AS, and what `router` of that says.
+Config border(uint32_t as, const std::string& names, const std::string& wan = "wan = true\n", const std::string& at = "ip") {
+  return parsed(fmt::format("as{}.toml", as),
+                fmt::format("[device.lan]\nip = \"10.{0}.0.1\"\nport = 7000\nas = {0}\nsubnet = 1\nrouter = []\n"
+                            "[device.wan]\n{3}\nport = 7000\nas = {0}\nsubnet = 9\nrouter = [{1}]\n{2}",
+                            as, names, wan, at == "ip" ? fmt::format("ip = \"192.0.2.{}\"", as) : at));
+}
+
+}  // namespace
+
+TEST_CASE("topology__routers_that_no_list_joins__are_told_with_the_device_and_the_address") {
+  const auto told = [](const std::vector<Config>& configs) { return topology_of(configs).value().warnings; };
+  const std::string stranger = "as1.toml: device.wan.router: it leads to nobody of as2.toml";
+  for (const char* names : {"", "\"tcp://192.0.2.77:7000\""}) {
+    const auto warnings = told({border(1, names), border(2, "")});
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].find(stranger) == 0);
+    CHECK(warnings[0].find("name tcp://192.0.2.2:7000 in it") != std::string::npos);
+  }
+  CHECK(told({border(1, "\"tcp://192.0.2.2:7000\""), border(2, "")}).empty());
+  CHECK(told({border(1, ""), border(2, "\"tcp://192.0.2.1:7000\"")}).empty());
+  // By way of the third one.
+  CHECK(told({border(1, "\"tcp://192.0.2.3:7000\""), border(2, "\"tcp://192.0.2.3:7000\""), border(3, "")}).empty());
+  CHECK(told({border(1, "\"tcp://192.0.2.2:7000\""), border(2, ""), border(3, "")}).size() == 1);
+  // What the files do not say may be so.
+  CHECK(told({border(1, "\"tcp://two.example:7000\""), border(2, "")}).empty());
+  CHECK(told({border(1, "\"tcp://192.0.2.77:7000\""), border(2, "", "wan = true\n", "interface = \"eth0\"")}).empty());
+  CHECK(told({border(1, ""), border(2, "", "wan = true\n", "interface = \"eth0\"")}).size() == 1);
+  // Within an AS.
+  CHECK(told({router("a", {"1", "2"}), router("bb", {"2", "3"})}).size() == 1);
+}
+
+TEST_CASE("topology__an_as_without_a_wan__is_told_beside_others") {
+  const auto warnings = topology_of({border(1, "", ""), border(2, "", "")}).value().warnings;
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0] == "AS 1: no route leads to another AS: give its border router a device with wan = true");
+  CHECK(topology_of({border(1, "", "")}).value().warnings.empty());
+}
+
+TEST_CASE("topology__shipped_files__have_nothing_to_warn_of") {
+  CHECK(topology_of(of_files("as")).value().warnings == std::vector<std::string>{});
+  CHECK(topology_of(of_files("as3")).value().warnings == std::vector<std::string>{});
+  const std::vector<Config> borders = {load_config((shipped / "border-east.toml").string()).value(),
+                                       load_config((shipped / "border-west.toml").string()).value()};
+  CHECK(topology_of(borders).value().warnings == std::vector<std::string>{});
+}
