@@ -104,7 +104,8 @@ void RelayedConnections::on_lost(RelayedConnection& connection, uint8_t which, c
   if (leg.connection != event.connection) return;
   leg.live = false;
   if (which == 1 && connection.phase == ConnectionPhase::requesting) return setup_.on_hop_lost(connection, event.reason, now_);
-  if (connection.account && leg.is_end) connection.account->done = event.reason == ports::words_of_departure;
+  if (connection.account && (leg.is_end || connection.phase == ConnectionPhase::awaiting_request))
+    connection.account->done = event.reason == ports::words_of_departure;
   const char* what = which == 1 && leg.is_end ? "the peer is lost: " : "a hop is lost: ";
   close(connection, Status::disconnected, what + connection.leg_name(which) + ": " + event.reason, which);
 }
@@ -230,6 +231,8 @@ void RelayedConnections::tell_observer(const RelayedConnection& connection, Admi
                                        std::string_view reason) const {
   if (!connection.account) return;
   const Account& account = *connection.account;
+  // Its end left before it had an answer, as one that was dialled ahead and is not needed does: nobody refused it.
+  if (account.done && step == Admission::Step::refused) return;
   const bool done = account.done || step == Admission::Step::admitted;
   observer_({.step = step,
              .as = Admission::As::connection,

@@ -227,6 +227,31 @@ TEST_CASE("router_grants__an_observer__hears_whom_the_router_admits_and_refuses_
   CHECK(gate.seen.size() == 5);
 }
 
+TEST_CASE("router_grants__a_connection_that_its_end_leaves_before_an_answer__is_no_refusal") {
+  Gate gate;
+  const bool has_asked = GENERATE(false, true);
+  gate.peer("").freeze(true);  // at 10.1.0.20, and answers nobody
+  RawPeer& ahead = gate.peer("cx1user");
+  REQUIRE(ahead.connect(gate.lan_uri, ports::Role::hop));
+  ConnectRequest request = RawPeer::usual_request("cci://3:1:10.1.0.20:7000");
+  request.source = {3, 1};
+  if (has_asked) ahead.say(request);
+  gate.site.world.run_for(milliseconds(50));
+  ahead.freeze(true);
+  ahead.endpoint.reset();  // it says that it leaves
+  gate.site.world.run_for(milliseconds(50));
+  for (const Admission& one : gate.seen) UNSCOPED_INFO(one.reason);
+  CHECK(gate.seen.empty());
+  // One that gives up while it waits for us is told as before.
+  RawPeer& user = gate.peer("cx1user");
+  REQUIRE(user.connect(gate.lan_uri, ports::Role::hop));
+  user.say(Bye{Status::success, ""});
+  gate.site.world.run_for(milliseconds(50));
+  REQUIRE(gate.seen.size() == 1);
+  CHECK(gate.seen[0].step == Admission::Step::refused);
+  CHECK(gate.seen[0].status != Status::success);
+}
+
 TEST_CASE("router_grants__withdrawn_while_linked__the_link_ends_with_the_next_configuration") {
   Gate gate;
   RawPeer& four = gate.peer("cx1four", true);
