@@ -4,7 +4,7 @@ import signal
 import socket
 import subprocess
 
-from lab import BINARY, Lab, big_file, check, native, run, sha256, small_tree
+from lab import BINARY, Lab, Skipped, big_file, check, native, run, sha256, small_tree
 
 
 def receiver_on(lab, root=None, *options, **more):
@@ -74,6 +74,22 @@ def test_unreadable_file__23_and_the_rest_arrives():
         check(sender.done()["files_failed"] >= 1, f"{sender.done()}")
         trees = [d for d in (lab.directory / "root").iterdir() if (d / "large").exists()]
         check(trees and sha256(trees[0] / "large") == sha256(source / "large"), "the rest did not arrive")
+
+
+def test_no_thread_can_be_made__11_before_anybody_hears_of_it():
+    """Of an account that may have one process, with one thread, as TasksMax= and ulimit -u allow; root may always have more."""
+    if os.geteuid() != 0:
+        raise Skipped("root alone can become an account of the test's own")
+    with Lab("threads") as lab:
+        file, root = lab.file("f", "x"), lab.directory / "incoming"
+        root.mkdir()
+        for path in (lab.directory, root):
+            path.chmod(0o777)
+        alone = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "prlimit", "--nproc=1"]
+        for arguments in (("send", file, "tcp://127.0.0.1:9/f"), ("recv", "--root", root, "--listen", "127.0.0.1:0")):
+            ended = subprocess.run([*alone, BINARY, *map(str, arguments), "--insecure"], capture_output=True, text=True, check=False, timeout=60,
+                                   env={**os.environ, "HOME": str(lab.directory)})
+            check(ended.returncode == 11 and "ulimit -u" in ended.stderr, f"{arguments}: {ended.returncode}: {ended.stderr}")
 
 
 def test_full_destination__44_nothing_partial_then_resumes():
