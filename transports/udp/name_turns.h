@@ -1,6 +1,6 @@
 // Whose turn it is among the addresses of a host name. Nobody says that none is there, so who dials a name again, as the one before
-// did not answer, gets the next one. Each name has a count of its own: with one for all, two names that are dialled in turn would
-// get every second of theirs only.
+// did not answer, gets the next one. Each name with its port has a count of its own: with one for all, two that are dialled in turn
+// would get every second of their addresses only.
 // Bounds: names_max; those beyond share one count. Single-threaded.
 #pragma once
 #include <cstddef>

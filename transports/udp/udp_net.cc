@@ -242,7 +242,7 @@ Result<uint64_t> UdpNet::resolve(std::string_view uri) {
   } else {
     if (!net.resolver) net.resolver.emplace(net.watched.wake_handle());
     if (net.resolver->resolve(query, name->host, name->port)) {
-      net.asked[query] = name->host;
+      net.asked[query] = uri;
     } else {
       net.answers.push_back({query, Status::busy, {}, "too many names to resolve"});
     }

@@ -37,15 +37,16 @@ struct Found final : datagram::DatagramEvents {
   std::map<uint64_t, uint64_t> found;  // the last number of the address
 };
 
-TEST_CASE("udp_names__two_names_of_two_addresses_in_turn__each_address_is_dialled") {
+TEST_CASE("udp_names__two_names_or_ports_of_two_addresses_in_turn__each_address_is_dialled") {
   inet::testing::Names names;
   names.give("one.test", {"127.0.0.1", "127.0.0.2"});
   names.give("two.test", {"127.0.0.3", "127.0.0.4"});
   const auto net = net_that_dials();
   Found events;
-  std::set<uint64_t> dialled;
+  std::map<std::string, std::set<uint64_t>> dialled;
+  const std::string first = "udp://one.test:7000", second = GENERATE("udp://two.test:7000", "udp://one.test:7001");
   for (int round = 0; round < 4; ++round) {
-    for (const char* name : {"udp://one.test:7000", "udp://two.test:7000"}) {
+    for (const std::string& name : {first, second}) {
       const auto query = net->resolve(name);
       REQUIRE(query);
       while (!events.found.contains(*query)) {
@@ -53,10 +54,11 @@ TEST_CASE("udp_names__two_names_of_two_addresses_in_turn__each_address_is_dialle
         REQUIRE(::poll(&handle, 1, 60'000) == 1);
         net->poll(host::SystemClock().now(), events);
       }
-      dialled.insert(events.found[*query]);
+      dialled[name].insert(events.found[*query]);
     }
   }
-  CHECK(dialled == std::set<uint64_t>{1, 2, 3, 4});
+  CHECK(dialled[first].size() == 2);
+  CHECK(dialled[second].size() == 2);
 }
 
 TEST_CASE("name_turns__more_names_than_are_kept__the_others_share_a_count") {
