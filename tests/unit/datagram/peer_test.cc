@@ -372,6 +372,27 @@ TEST_CASE("peer__others_fill_the_room_for_later_messages__what_is_due_is_taken_f
   CHECK(rig.b.transport->held_bytes() == held_bytes_max);
 }
 
+// Its number stays fresh, so anybody who saw such a packet may send it again.
+TEST_CASE("peer__copies_of_a_packet_that_found_no_room__do_not_keep_it_alive") {
+  ports::TransportOptions options;
+  options.sends_in_flight_max = 512;
+  Rig rig({}, options);
+  RawPeer peer(rig, "p");
+  Hello greeting = RawPeer::usual();
+  greeting.offer = {4096, 512, 8};
+  peer.open_by(greeting);
+  const Buffer later(4096);
+  for (uint64_t k = 1; k < 257; ++k) peer.frames([&](wire::Writer& out) { encode(out, MessageFrame{k, 0, false, later}); });
+  REQUIRE(rig.b.transport->held_bytes() == held_bytes_of_one_max);
+  const uint64_t number = peer.number;
+  for (int i = 0; i < 120 && rig.b.sink.disconnected.empty(); ++i) {
+    peer.frames_as(number, [&](wire::Writer& out) { encode(out, MessageFrame{300, 0, false, later}); });
+    rig.pass(1s);
+  }
+  REQUIRE(rig.b.sink.disconnected.size() == 1);
+  CHECK(rig.b.sink.disconnected[0].status == Status::timed_out);
+}
+
 TEST_CASE("peer__chunks_in_any_order_twice_and_late__each_is_placed_once") {
   Rig rig;
   RawPeer peer(rig, "p");
