@@ -61,3 +61,24 @@ TEST_CASE("acceptor__two_processes_with_one_part__the_second_is_refused_if_the_f
   CHECK(rig.run([&] { return again.got<session::Opened>(); }));
   CHECK_FALSE(again.got<session::Abort>());
 }
+
+// It is the run that it was: both of its parts have come, and nobody is waited for.
+TEST_CASE("acceptor__a_leader_killed_after_long_and_started_again__goes_on_with_the_run") {
+  const bool has_ended = GENERATE(true, false);  // the session of the process that was killed
+  AcceptorRig rig([](AcceptorOptions& options) { options.once = true; });
+  Guest& leader = rig.arrive_and_run(1, open_of_part(1, 1, 2));
+  Guest& helper = rig.arrive_and_run(2, open_of_part(2, 2, 2));
+  rig.run_for(2 * late_max);
+  REQUIRE(rig.acceptor->sessions() == 2);
+  if (has_ended) {
+    rig.leave(leader);
+    REQUIRE(rig.run([&] { return rig.acceptor->sessions() == 0; }));
+    rig.leave(helper);
+  } else {
+    leader.is_gone = helper.is_gone = true;  // without a word
+  }
+  Guest& again = rig.arrive_and_run(3, open_of_part(3, 1, 2));
+  rig.finish(again);
+  for (int i = 0; i < 3; ++i) rig.turn();
+  CHECK(rig.acceptor->first_end().has_value());
+}
