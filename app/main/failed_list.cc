@@ -131,6 +131,7 @@ void FailedList::session_begins() {
   if (++sessions_ > 1) note(session_record, "");
   had_session_ = true;
   last_failed_.clear();
+  unnamed_ = 0;
 }
 
 void FailedList::ended(std::string_view path, std::string_view status) {
@@ -153,6 +154,7 @@ void FailedList::failed_again(std::string_view path) {
 }
 
 void FailedList::transfer_ends() {
+  unnamed_before_ += std::exchange(unnamed_, 0);
   sessions_ = 0;
   note(end_record, "");
 }

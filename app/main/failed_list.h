@@ -29,6 +29,9 @@ class FailedList {
   void ended(std::string_view path, std::string_view status);  // as of the events of files
   void failed_again(std::string_view path);                    // in this session as in an earlier one of the transfer
   void transfer_ends();                                        // of several: the next one's names are those of other files
+  // Things failed in this session whose names are not known here.
+  void add_unnamed(uint64_t things) { unnamed_ += things; }
+  [[nodiscard]] uint64_t unnamed() const { return unnamed_before_ + unnamed_; }  // in the last sessions of the transfers
   // Once. Where no session began the file stays: nothing of what it names was tried again. Names that a line cannot hold are left
   // out; `left_out` says how many.
   [[nodiscard]] Result<void> finish(uint64_t& left_out);
@@ -46,7 +49,8 @@ class FailedList {
   int problem_ = 0;               // errno of the first write that failed
   std::string last_failed_ = {};  // in this session
   uint64_t failed_ = 0, later_words_ = 0;
-  uint32_t sessions_ = 0;  // of the transfer that runs
+  uint64_t unnamed_ = 0, unnamed_before_ = 0;  // by this session; by the last ones of earlier transfers
+  uint32_t sessions_ = 0;                      // of the transfer that runs
   bool had_session_ = false;
 };
 

@@ -422,6 +422,11 @@ void finish_failed_list(const Process& process, FailedList* list, CommandEnd& en
     process.reporter.warn(
         fmt::format("{}: {} names with line breaks are left out: give -0 for a list that holds them", list->file(), left_out));
   }
+  if (finished && list->unnamed() > 0) {
+    process.reporter.warn(
+        fmt::format("{}: not complete: {} that failed are missing, which the source did not name in full: its own lines do",
+                    list->file(), list->unnamed()));
+  }
   if (finished) return;
   if (end.error.kind != ErrorKind::ok) {
     process.reporter.warn(finished.error().message);

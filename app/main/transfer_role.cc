@@ -30,6 +30,9 @@ class Observer final : public send::SourceObserver, public recv::DestinationObse
   void on_failed_again(std::string_view path) override {
     if (failed_ && !is_silent_) failed_->failed_again(path);
   }
+  void on_unnamed(uint64_t things) override {
+    if (failed_ && !is_silent_) failed_->add_unnamed(things);
+  }
   void on_item(const session::ItemLine& item) override {
     if (!is_silent_) reporter_.item({item.letters, item.name, item.target});
   }

@@ -471,6 +471,7 @@ void Destination::Impl::on_end(const session::End& end) {
   if (end.unlisted_failed > 0) source_is_whole_ = false;
   const uint64_t all = end.unlisted_failed + end.unlisted_vanished;
   if (all <= end_.unlisted_named()) return;
+  results_.unnamed(all - end_.unlisted_named());
   session_.warn(fmt::format("the source could not list {} more: its own lines name them", all - end_.unlisted_named()));
 }
 

@@ -14,6 +14,8 @@ class DestinationObserver {
   // What failed in an earlier session of the transfer, and was told then, fails in this one too: whatever else comes of it.
   virtual void on_failed_again(std::string_view /*path*/) {}
   virtual void on_item(const session::ItemLine&) {}  // with option_itemize, in a pull: of each entry to which something is done
+  // Of so many things that failed at the source this session does not know the names, or not all of each.
+  virtual void on_unnamed(uint64_t /*things*/) {}
   virtual void on_warning(std::string_view line) = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <optional>
 
 #include "app/recv/kept_backups.h"
+#include "app/session/limits.h"
+#include "core/base/units.h"
 
 namespace ccixfer::recv {
 
@@ -37,6 +39,12 @@ std::shared_ptr<session::KeptNames> Results::kept_backups() {
 }
 
 void Results::unlisted(const std::string& path, std::string_view reason) {
+  // A message holds no more of it: most likely this is the end of a longer one, which names another file, or none.
+  if (path.size() >= session::unlisted_path_bytes_max) {
+    observer_.on_unnamed(1);
+    if (!record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed)) return;
+    return observer_.on_warning("..." + printable(path) + ": " + std::string(reason));
+  }
   if (!record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed)) return observer_.on_failed_again(path);
   observer_.on_file(path, 0, "failed", reason);
 }

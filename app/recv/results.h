@@ -66,8 +66,9 @@ class Results {
   void received(uint64_t bytes) { tally_.bytes_sent += bytes; }
   void asked_again() { ++tally_.segments_resent; }
   void not_listed(uint64_t failed, uint64_t vanished);
-  // What the source could not list, by name. False: an earlier session of the transfer said so too.
+  // What the source could not list, by name. One that is as long as a message can hold is told as a warning.
   void unlisted(const std::string& path, std::string_view reason);
+  void unnamed(uint64_t things) { observer_.on_unnamed(things); }  // that the source could not list either
   void deleted(const DeleteStep& step);
   [[nodiscard]] uint64_t deleted_before() const { return record_->deleted(); }  // by earlier sessions of the transfer
   [[nodiscard]] std::shared_ptr<session::KeptNames> kept_backups();             // by those sessions and this one

@@ -110,6 +110,22 @@ TEST_CASE("failed_list__what_fails_again_and_is_delivered_all_the_same__stays_in
   CHECK(desk.finish() == "again\nabsent\n");
 }
 
+// The name is not known here; how many there are is.
+TEST_CASE("failed_list__names_that_are_not_known__are_counted_by_the_last_session_of_each_transfer") {
+  Desk desk;
+  CHECK(desk.list->unnamed() == 0);
+  desk.list->add_unnamed(5);
+  desk.list->session_begins();
+  CHECK(desk.list->unnamed() == 0);
+  desk.list->add_unnamed(1);
+  desk.list->add_unnamed(1);
+  desk.list->transfer_ends();
+  desk.list->session_begins();
+  desk.list->add_unnamed(3);
+  desk.list->transfer_ends();
+  CHECK(desk.list->unnamed() == 5);
+}
+
 TEST_CASE("failed_list__one_of_several_transfers__does_not_mend_what_another_could_not") {
   Desk desk;
   desk.list->ended("a", "failed");

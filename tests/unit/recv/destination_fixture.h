@@ -51,6 +51,8 @@ class Notes final : public DestinationObserver {
     told.push_back(std::string(path) + ": " + std::string(status) + ", " + std::to_string(bytes) + ", " + std::string(reason));
   }
   std::vector<std::string> failed_again;
+  uint64_t unnamed = 0;
+  void on_unnamed(uint64_t things) override { unnamed += things; }
   void on_failed_again(std::string_view path) override { failed_again.emplace_back(path); }
   void on_warning(std::string_view line) override { warnings.emplace_back(line); }
 };

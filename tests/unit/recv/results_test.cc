@@ -96,6 +96,21 @@ TEST_CASE("results__what_the_source_cannot_list__is_told_once_in_a_transfer") {
   CHECK(rig.notes.failed_again == std::vector<std::string>{"dir"});
 }
 
+// The source sends the end of a path that is too long for a message: it may be the name of another file.
+TEST_CASE("results__what_the_source_cannot_list_has_a_long_path__is_a_warning_and_no_name") {
+  Rig rig;
+  const std::string cut(session::unlisted_path_bytes_max, 'x');
+  rig.results.unlisted(cut, "no permission");
+  rig.results.unlisted(cut.substr(1), "no permission");
+  CHECK(rig.notes.told == std::vector<std::string>{cut.substr(1) + ": failed, 0, no permission"});
+  CHECK(rig.notes.warnings == std::vector<std::string>{"..." + cut + ": no permission"});
+  CHECK(rig.notes.unnamed == 1);
+  Results later(rig.record, rig.notes);
+  later.unlisted(cut, "no permission");
+  CHECK(rig.notes.warnings.size() == 1);
+  CHECK(rig.notes.unnamed == 2);
+}
+
 TEST_CASE("results__pieces_of_an_earlier_session__count_for_the_transfer_alone") {
   Rig rig;
   const FileTaskRef task = task_of(1, 10);
