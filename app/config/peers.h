@@ -37,7 +37,7 @@ struct PeerConfig {
   // Of each of its transfers. none: no limit. Zero is a limit too: nothing.
   std::optional<uint64_t> quota_bytes, rate_bytes_per_s, entries_max;
   bool devices = false;  // device files, sockets and pipes
-  bool setid = false;    // set-user-ID, set-group-ID and sticky bits
+  bool setid = false;    // set-user-ID and set-group-ID bits
 
   bool route = false;          // may use this router
   bool router = false;         // is a router that we exchange records with

@@ -34,7 +34,8 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
     fatal_ = Error{ErrorKind::file_io, fmt::format("{} is there at the receiver and is not a directory", printable(decision.path))};
     return;
   }
-  if (found == 0 && stat.type != ports::FileType::directory && stays(entry, stat)) {
+  stays_ = found == 0 && stat.type != ports::FileType::directory && stays(entry, stat);
+  if (stays_) {
     session_.left_out_ = decision.path;
     return;
   }

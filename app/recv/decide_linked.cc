@@ -34,7 +34,6 @@ void EntryDecider::Job::decide_linked(const Entry& entry, uint64_t index, Decisi
   const bool is_first = entry.linked_to.empty();
   if (!is_first && becomes_link(entry, index, decision)) return;
   leads_ = first;
-  stays_ = false;
   decide_file(entry, index, decision);
   leads_.clear();
   note_leader(entry, decision);
@@ -62,7 +61,8 @@ bool EntryDecider::Job::becomes_link(const Entry& entry, uint64_t index, Decisio
     failed(decision, found);
     return true;
   }
-  if (found == 0 && session_.policy_.has(session::option_ignore_existing)) {
+  stays_ = found == 0 && session_.policy_.has(session::option_ignore_existing);
+  if (stays_) {
     decision.verdict = Verdict::unchanged;
     return true;
   }

@@ -89,7 +89,8 @@ void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
     failed(decision, found);
     return;
   }
-  if (found == 0 && stays(entry, stat)) return;
+  stays_ = found == 0 && stays(entry, stat);
+  if (stays_) return;
   if (found == 0 && is_same_special(entry, stat) && entry.linked_to.empty()) {
     decision.items = items_of(0, entry, &stat);
     if (!dry()) decision.attributes_refused = finish_special(entry, name) == attributes_refused;

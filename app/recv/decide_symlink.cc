@@ -37,7 +37,8 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
     failed(decision, found);
     return;
   }
-  if (found == 0 && stays(entry, stat)) return;
+  stays_ = found == 0 && stays(entry, stat);
+  if (stays_) return;
   const bool was_link = found == 0 && stat.type == ports::FileType::symlink;
   if (was_link && entry.linked_to.empty()) {
     std::string target;

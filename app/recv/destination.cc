@@ -347,12 +347,7 @@ void Destination::Impl::on_deleted(const DeleteStep& step) {
 
 void Destination::Impl::summarise() {
   if (root_.deletes() && !source_is_whole_) session_.warn("the source could not read all that it has: nothing is deleted");
-  if (const uint64_t refused = results_.tally().attributes_refused; refused > 0) {
-    session_.warn(
-        fmt::format("the file system refuses modes, times or links: {}: {} files and directories have others than at the "
-                    "source: send without -a, or to another file system",
-                    printable(root_.path()), refused));
-  }
+  for (const std::string& line : results_.warnings(printable(root_.path()))) session_.warn(line);
   outbox_.post(results_.summary());
   end_.summary_posted();
   results_.over();
@@ -401,7 +396,7 @@ void Destination::Impl::post(const Message& message) {
 }
 
 void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> decisions) {
-  results_.answered(first_index + decisions.size());
+  results_.answered(first_index, decisions);
   if (!files_.has_room(decisions.size())) return session_.fail({ErrorKind::protocol, "more entries than may be outstanding"});
   if (const std::optional<Error> beyond = budget_.decided(decisions)) return session_.refuse(*beyond);
   for (Decision& decision : decisions) {

@@ -112,6 +112,7 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   decision.version = entry.version;
   if (session_.policy_.has(session::option_itemize)) decision.target = entry.target;
   claim_.reset();
+  stays_ = false;
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
   const bool is_directory = entry.type == EntryType::directory || entry.type == EntryType::leave;
   if (!is_directory && entry.unknown_mandatory != 0) return failed(decision, -session::errno_of_unknown_field);
@@ -121,6 +122,7 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   if (is_in_locked(decision)) decide_in_missing_directory(entry, decision);
   // A directory is made and left all the same, so that what is in it arrives.
   if (entry.unknown_mandatory != 0) failed(decision, -session::errno_of_unknown_field);
+  decision.setid_refused = decision.verdict != Verdict::failed && !stays_ && loses_setid(entry);
   return decision;
 }
 
@@ -128,6 +130,15 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
 bool EntryDecider::Job::is_in_locked(const Decision& decision) {
   return dry() && decision.verdict == Verdict::failed && decision.error_number == EACCES &&
          leads_into_locked(files_, root_.fd, split_path(decision.path).parent, session_.policy_.uid);
+}
+
+// With the right to them it would have its set-ID bits, as it gets the owner or group that they are of.
+bool EntryDecider::Job::loses_setid(const Entry& entry) {
+  const Policy& policy = session_.policy_;
+  if (policy.setid || !policy.has(session::option_permissions)) return false;
+  if (entry.type == EntryType::symlink || entry.type == EntryType::leave) return false;
+  if ((entry.mode & mode_setuid) != 0 && (policy.uid == 0 || policy.uid == entry.uid)) return true;
+  return (entry.mode & mode_setgid) != 0 && may_give_group(entry.gid);
 }
 
 // A dry run: the directory would be made, or unlocked.

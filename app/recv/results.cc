@@ -1,9 +1,12 @@
 #include "app/recv/results.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "app/recv/kept_backups.h"
 #include "app/session/limits.h"
+#include "app/session/receiver_words.h"
 #include "core/base/units.h"
 
 namespace ccixfer::recv {
@@ -88,6 +91,11 @@ void Results::decided(const Decision& decision) {
         itemize(decision.path, decision.type, decision.version, decision.target, decision.items);
       return;
   }
+}
+
+void Results::answered(uint64_t first_index, const std::vector<Decision>& decisions) {
+  tally_.entries_answered = first_index + decisions.size();
+  for (const Decision& decision : decisions) tally_.setid_refused += decision.setid_refused ? 1u : 0u;
 }
 
 bool Results::came_before(const Decision& decision) const {
@@ -192,8 +200,20 @@ void Results::deleted(const DeleteStep& step) {
 }
 
 session::Summary Results::summary() const {
-  const uint64_t not_as_asked = tally_.files_failed + tally_.files_vanished + tally_.attributes_refused;
-  return {tally_.files, tally_.files_unchanged, not_as_asked, session_bytes_};
+  const uint64_t not_as_asked = tally_.files_failed + tally_.files_vanished + tally_.attributes_refused + tally_.setid_refused;
+  return {tally_.files, tally_.files_unchanged, not_as_asked, session_bytes_, tally_.setid_refused};
+}
+
+std::vector<std::string> Results::warnings(const std::string& root) const {
+  std::vector<std::string> lines;
+  if (tally_.attributes_refused > 0) {
+    lines.push_back(
+        fmt::format("the file system refuses modes, times or links: {}: {} files and directories have others than at the "
+                    "source: send without -a, or to another file system",
+                    root, tally_.attributes_refused));
+  }
+  if (tally_.setid_refused > 0) lines.push_back(session::words_of_no_setid(tally_.setid_refused));
+  return lines;
 }
 
 }  // namespace ccixfer::recv

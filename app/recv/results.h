@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/recv/entries.h"
 #include "app/recv/observer.h"
@@ -50,7 +51,7 @@ class Results {
   void decided(const Decision& decision);
   // Of a file that is unchanged: an earlier session of the transfer brought it.
   [[nodiscard]] bool came_before(const Decision& decision) const;
-  void answered(uint64_t entries) { tally_.entries_answered = entries; }
+  void answered(uint64_t first_index, const std::vector<Decision>& decisions);  // these, and all before them
   // A file is wanted, but for the bytes that are present.
   [[nodiscard]] FileShare wanted(const FileTask& task, uint64_t present_bytes);
   [[nodiscard]] FileShare linked(const FileTask& task);  // it becomes a further name of a file, without bytes of its own
@@ -77,6 +78,8 @@ class Results {
   [[nodiscard]] const session::Tally& tally() const { return tally_; }
   [[nodiscard]] session::Durable durable_so_far() const { return {session_bytes_, tally_.files}; }
   [[nodiscard]] session::Summary summary() const;
+  // What did not come as it was asked for and no file told of, a line each. `root`: as it is shown.
+  [[nodiscard]] std::vector<std::string> warnings(const std::string& root) const;
 
  private:
   void unchanged(const Decision& decision);

@@ -275,7 +275,7 @@ Result<void> Answers::on_durable(uint64_t bytes, uint64_t bytes_sent) {
 Result<void> Answers::on_summary(const session::Summary& summary, uint64_t sent, uint64_t bytes_sent) {
   if (Result<void> ended = end_what_is_left(); !ended) return ended;
   if (Result<void> counted = on_durable(summary.bytes, bytes_sent); !counted) return counted;
-  if (!reports_.summed_up(summary.files_failed, sent)) return nonsense("more failures than entries");
+  if (!reports_.summed_up(summary, sent)) return nonsense("more failures than entries");
   return {};
 }
 

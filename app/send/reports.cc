@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -220,15 +221,19 @@ void Reports::deleted(const session::Deletions& deletions) {
   }
 }
 
-bool Reports::summed_up(uint64_t files_failed, uint64_t entries) {
+bool Reports::summed_up(const session::Summary& summary, uint64_t entries) {
   // That the receiver could not give modes or times to directories, or to files that it has, shows
   // in its count only.
   const uint64_t told = tally_.files_failed + tally_.files_vanished - unlisted_failed_ - unlisted_vanished_;
-  if (files_failed > told) {
-    const uint64_t more = files_failed - told;
-    if (more > entries) return false;
+  if (summary.files_failed > told) {
+    const uint64_t more = summary.files_failed - told;
+    const uint64_t setid = std::min(summary.setid_refused, more);
+    // One that lost its set-ID bits may have lost others as well.
+    if (more - setid > entries || setid > entries) return false;
     tally_.files_failed += more;
-    observer_.on_warning(fmt::format("the receiver could not give modes or times to {} files and directories", more));
+    if (setid > 0) observer_.on_warning(session::words_of_no_setid(setid));
+    if (more > setid)
+      observer_.on_warning(fmt::format("the receiver could not give modes or times to {} files and directories", more - setid));
   }
   if (tally_.delete_failed > 0)
     observer_.on_warning(fmt::format("the receiver could not delete {} files and directories", tally_.delete_failed));

@@ -51,9 +51,8 @@ class Reports {
   void not_ours(const Entry& entry);  // of a helper: others send it, or tell that it has failed
   void durable(uint64_t bytes);       // of this session
   void deleted(const session::Deletions& deletions);
-  // Every entry has ended. `files_failed`: as the destination counts them. False: more than there
-  // were entries.
-  [[nodiscard]] bool summed_up(uint64_t files_failed, uint64_t entries);
+  // Every entry has ended. False: the destination counts more failures than there were entries.
+  [[nodiscard]] bool summed_up(const session::Summary& summary, uint64_t entries);
 
   [[nodiscard]] const session::Tally& tally() const { return tally_; }  // without what was sent
 

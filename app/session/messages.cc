@@ -101,6 +101,7 @@ void write(wire::Writer& out, const Summary& m) {
   out.u64(m.files_unchanged);
   out.u64(m.files_failed);
   out.u64(m.bytes);
+  if (m.setid_refused > 0) out.u64(m.setid_refused);  // who brought none need not know of this
 }
 void write(wire::Writer& out, const Holes& m) {
   out.u64(m.index);

@@ -141,6 +141,9 @@ void read(wire::Reader& in, Summary& m) {
   m.files_unchanged = in.u64();
   m.files_failed = in.u64();
   m.bytes = in.u64();
+  if (!in.ok() || in.done()) return;
+  m.setid_refused = in.u64();
+  in.require(m.setid_refused > 0 && m.setid_refused <= m.files_failed);
 }
 void read(wire::Reader&, Bye&) {}
 void read(wire::Reader& in, Alive& m) {

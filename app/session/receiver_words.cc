@@ -31,6 +31,13 @@ std::string words_of_receiver_errno(int error_number) {
   }
 }
 
+std::string words_of_no_setid(uint64_t count) {
+  return fmt::format(
+      "{} files and directories come without the set-user-ID or set-group-ID bit that they have at the source, which this peer "
+      "may not bring: `setid = true` of the receiver's [peer.NAME] allows it",
+      count);
+}
+
 Error changed_files(uint64_t count) {
   return {ErrorKind::vanished,
           count == 1 ? "a file changed while it was read" : fmt::format("{} files changed while they were read", count)};

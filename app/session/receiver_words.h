@@ -16,6 +16,8 @@ inline constexpr int errno_of_same_name = ENOTUNIQ;  // where case is ignored
 inline constexpr int errno_of_no_backup = EBADSLT;   // a directory with content has the name of the backup
 
 [[nodiscard]] std::string words_of_receiver_errno(int error_number);
+// Of files and directories that came without their set-ID bits, as this peer has no right to them.
+[[nodiscard]] std::string words_of_no_setid(uint64_t count);
 // How a session ends that another one is to follow, as so many files changed while they were read.
 [[nodiscard]] Error changed_files(uint64_t count);
 

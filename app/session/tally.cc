@@ -10,6 +10,7 @@ void add(Tally& sum, const Tally& more) {
   sum.files_failed += more.files_failed;
   sum.files_vanished += more.files_vanished;
   sum.attributes_refused += more.attributes_refused;
+  sum.setid_refused += more.setid_refused;
   sum.unlisted_failed += more.unlisted_failed;
   sum.unlisted_vanished += more.unlisted_vanished;
   sum.bytes += more.bytes;

@@ -52,6 +52,7 @@ void session_messages() {
                                              session::Unlisted{false, "a/b", "Permission denied"},
                                              session::End{3},
                                              session::Summary{1, 2, 3, 4},
+                                             session::Summary{1, 2, 3, 4, 2},
                                              session::Bye{},
                                              session::Abort{ErrorKind::interrupted, "stopped"},
                                              session::Alive{7, 60'000},

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "app/session/receiver_words.h"
 #include "tests/unit/recv/parts.h"
 
 namespace ccixfer::recv {
@@ -218,6 +219,19 @@ TEST_CASE("results__dry_run_that_would_delete__each_session_counts_it_and_it_is_
   CHECK(rig.notes.files["gone/"] == "would-delete");
   CHECK(rig.notes.told.size() == 3);
   CHECK(rig.notes.items == std::vector<std::string>{"*deleting   old", "*deleting   gone/", "*deleting   found now"});
+}
+
+TEST_CASE("results__lost_set_id_bits__count_as_not_as_asked_and_are_said_once") {
+  Rig rig;
+  CHECK(rig.results.warnings("/root").empty());
+  std::vector<Decision> decisions(3);
+  decisions[0].setid_refused = decisions[2].setid_refused = true;
+  rig.results.answered(7, decisions);
+  CHECK(rig.tally().entries_answered == 10);
+  CHECK(rig.tally().failed() == 2);
+  CHECK(rig.results.summary().files_failed == 2);
+  CHECK(rig.results.summary().setid_refused == 2);
+  CHECK(rig.results.warnings("/root") == std::vector<std::string>{session::words_of_no_setid(2)});
 }
 
 TEST_CASE("results__summary__counts_what_is_not_as_asked_but_not_what_only_the_source_knows") {

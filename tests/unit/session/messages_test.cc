@@ -48,6 +48,7 @@ std::vector<Message> one_of_each() {
           Unlisted{true, "a/b", "vanished"},
           End{3, 1, top},
           Summary{1, 2, 3, 4},
+          Summary{1, 2, 3, 4, 3},
           Bye{},
           Abort{ErrorKind::interrupted, "stopped"},
           Alive{7, 60'000},
@@ -208,6 +209,20 @@ TEST_CASE("message__placed__names_pieces_that_a_file_can_have") {
   CHECK_FALSE(decode(forged(wrong)));
   Placed full{7, 0, std::vector<Hash128>(placed_hashes_max)};
   CHECK(encode(full, 9).size() <= session_message_bytes_max);
+}
+
+TEST_CASE("message__summary__a_count_of_lost_set_id_bits_is_one_of_failures_and_not_0") {
+  const auto with_count = [](uint64_t count) {
+    std::vector<std::byte> bytes = encode(Summary{1, 2, 3, 4, 3}, 9);
+    bytes[bytes.size() - 12] = static_cast<std::byte>(count);
+    return forged(bytes);
+  };
+  CHECK(with_count(3) == encode(Summary{1, 2, 3, 4, 3}, 9));
+  for (const uint64_t count : {0u, 1u, 3u, 4u}) {
+    const auto decoded = decode(with_count(count));
+    CHECK(decoded.has_value() == (count == 1 || count == 3));
+    if (decoded) CHECK(std::get<Summary>(decoded->message).setid_refused == count);
+  }
 }
 
 TEST_CASE("message__one_of_each__comes_back_as_it_went") {

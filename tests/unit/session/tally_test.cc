@@ -60,7 +60,8 @@ TEST_CASE("tally__what_was_not_listed_or_refused__counts_as_failed_or_vanished")
   tally.files = 7;
   tally.files_unchanged = 20;
   tally.files_failed = 3;
-  tally.attributes_refused = 100;
+  tally.attributes_refused = 90;
+  tally.setid_refused = 10;
   tally.unlisted_failed = 1000;
   tally.files_vanished = 40;
   tally.unlisted_vanished = 500;
@@ -72,7 +73,7 @@ TEST_CASE("tally__what_was_not_listed_or_refused__counts_as_failed_or_vanished")
 TEST_CASE("add__two_transfers__every_count_is_the_sum_and_the_total_is_as_known_as_the_last") {
   Tally one;
   one.files = one.files_unchanged = one.files_failed = one.files_vanished = 1;
-  one.attributes_refused = one.unlisted_failed = one.unlisted_vanished = 2;
+  one.attributes_refused = one.setid_refused = one.unlisted_failed = one.unlisted_vanished = 2;
   one.bytes = one.bytes_total = one.bytes_sent = 3;
   one.segments_resent = one.entries_answered = 4;
   one.total_known = one.over = true;
@@ -84,6 +85,7 @@ TEST_CASE("add__two_transfers__every_count_is_the_sum_and_the_total_is_as_known_
   CHECK(sum.files_failed == 2);
   CHECK(sum.files_vanished == 2);
   CHECK(sum.attributes_refused == 4);
+  CHECK(sum.setid_refused == 4);
   CHECK(sum.unlisted_failed == 4);
   CHECK(sum.unlisted_vanished == 4);
   CHECK(sum.bytes == 6);
