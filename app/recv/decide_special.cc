@@ -81,7 +81,10 @@ void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
     failed(decision, -session::errno_of_no_devices);
     return;
   }
-  if (entry.type == EntryType::device && policy.uid != 0) return;  // left out, as rsync does
+  if (entry.type == EntryType::device && policy.uid != 0) {  // as rsync does
+    decision.verdict = Verdict::left_out;
+    return;
+  }
   const std::string_view name = split_path(decision.path).name;
   ports::FileStat stat;
   const int found = files_.stat_at(parent_->fd(), name, stat, false);

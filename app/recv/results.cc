@@ -74,6 +74,9 @@ void Results::decided(const Decision& decision) {
     case Verdict::unchanged:
       unchanged(decision);
       return;
+    case Verdict::left_out:
+      left_out(decision);
+      return;
     case Verdict::delivered:  // said later, of what was unchanged here
     case Verdict::link:
     case Verdict::elsewhere:
@@ -96,6 +99,13 @@ void Results::decided(const Decision& decision) {
 void Results::answered(uint64_t first_index, const std::vector<Decision>& decisions) {
   tally_.entries_answered = first_index + decisions.size();
   for (const Decision& decision : decisions) tally_.setid_refused += decision.setid_refused ? 1u : 0u;
+}
+
+void Results::left_out(const Decision& decision) {
+  const std::string_view words = session::words_of_left_out_device;
+  if (!record_->say(TransferRecord::name(decision.path, decision.version), TransferRecord::Said::failed)) return;
+  observer_.on_warning(fmt::format("{}: {}", printable(decision.path), words));
+  observer_.on_file(decision.path, 0, "skipped", words);
 }
 
 bool Results::came_before(const Decision& decision) const {

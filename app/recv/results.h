@@ -83,6 +83,7 @@ class Results {
 
  private:
   void unchanged(const Decision& decision);
+  void left_out(const Decision& decision);
   void tell(const std::string& path, uint64_t version, uint64_t bytes, session::TransferRecord::Said said, std::string_view reason);
   void keep_items(const FileTask& task);
   void itemize(const std::string& path, session::EntryType type, uint64_t version, const std::string& target, session::Items items);

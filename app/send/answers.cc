@@ -72,6 +72,11 @@ Result<void> Answers::on_verdict(Entry& entry, Verdict verdict) {
       reports_.delivered_before(entry);
       end_well(entry);
       return {};
+    case Verdict::left_out:
+      if (entry.type != EntryType::device) return nonsense("something left out that is no device");
+      reports_.left_out(entry);
+      end(entry);
+      return {};
     case Verdict::failed:  // its result came before, as a rule, and has ended it
       reports_.failed(entry, {entry.index, ErrorKind::partial, 0});
       end(entry);

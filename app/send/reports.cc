@@ -49,17 +49,11 @@ Reports::Reports(SourceObserver& observer, std::shared_ptr<TransferRecord> recor
       is_dry_((options & session::option_dry_run) != 0) {}
 
 bool Reports::not_listed(WalkRecord::Kind kind, std::string_view path, std::string_view reason) {
-  const bool is_left_out = kind == WalkRecord::Kind::warning;
-  // Each once, whatever session finds it. What is left out may be there under the same name from another source: the NUL tells it
-  // from the names of files.
-  const uint64_t name = TransferRecord::name(is_left_out ? std::string(path) + '\0' + "left out" : std::string(path), 0);
-  const bool is_news = record_->say(name, TransferRecord::Said::failed);
-  if (is_left_out) {
-    if (!is_news) return false;
-    observer_.on_warning(printable(path) + ": " + std::string(reason));
-    observer_.on_file(path, 0, "skipped", reason);
+  if (kind == WalkRecord::Kind::warning) {
+    skipped(path, reason);
     return false;
   }
+  const bool is_news = record_->say(TransferRecord::name(std::string(path), 0), TransferRecord::Said::failed);
   const bool vanished = kind == WalkRecord::Kind::vanished;
   ++(vanished ? tally_.files_vanished : tally_.files_failed);
   ++(vanished ? unlisted_vanished_ : unlisted_failed_);
@@ -75,6 +69,17 @@ void Reports::wanted(Entry& entry) {
   keep_items(entry);
   entry.counted_bytes = record_->want(name_of(entry), entry.listed.size_bytes, entry.listed.size_bytes);
 }
+
+// Each once, whatever session finds it. What is left out may be there under the same name from another source: the NUL tells it
+// from the names of files.
+void Reports::skipped(std::string_view path, std::string_view reason) {
+  const uint64_t name = TransferRecord::name(std::string(path) + '\0' + "left out", 0);
+  if (!record_->say(name, TransferRecord::Said::failed)) return;
+  observer_.on_warning(printable(path) + ": " + std::string(reason));
+  observer_.on_file(path, 0, "skipped", reason);
+}
+
+void Reports::left_out(const Entry& entry) { skipped(shown_path(entry), session::words_of_left_out_device); }
 
 // It counts as a file, and its bytes count with the first name.
 void Reports::linked(Entry& entry) {

@@ -42,6 +42,7 @@ class Reports {
   void linked(Entry& entry);                                  // it becomes a further name of a file, without bytes of its own
   void wanted_after_all(Entry& entry);                        // all of it, since the file's first name has failed
   void done(const Entry& entry);                              // a directory or link is there
+  void left_out(const Entry& entry);                          // the destination makes no devices
   void would_send(const Entry& entry);                        // a dry run
   void would_make(const Entry& entry);
   void would_change(const Entry& entry);
@@ -60,6 +61,7 @@ class Reports {
   void count_bytes() { tally_.bytes = before_bytes_ + durable_bytes_; }
   void would(const Entry& entry, uint64_t bytes, std::string_view status);
   void tell(const Entry& entry, session::TransferRecord::Said said, std::string_view reason);
+  void skipped(std::string_view path, std::string_view reason);
   void itemize(const Entry& entry, session::Items items);
   void keep_items(const Entry& entry);
   [[nodiscard]] const std::string& shown_path(const Entry& entry) const;

@@ -221,6 +221,18 @@ TEST_CASE("results__dry_run_that_would_delete__each_session_counts_it_and_it_is_
   CHECK(rig.notes.items == std::vector<std::string>{"*deleting   old", "*deleting   gone/", "*deleting   found now"});
 }
 
+TEST_CASE("results__a_device_that_is_left_out__is_told_once_and_no_failure") {
+  Rig rig;
+  Decision device = decision_of(Verdict::left_out, "d/dev", 0);
+  device.type = session::EntryType::device;
+  rig.results.decided(device);
+  rig.results.decided(device);
+  CHECK(rig.tally().failed() == 0);
+  const std::string words(session::words_of_left_out_device);
+  CHECK(rig.notes.warnings == std::vector<std::string>{"d/dev: " + words});
+  CHECK(rig.notes.told == std::vector<std::string>{"d/dev: skipped, 0, " + words});
+}
+
 TEST_CASE("results__lost_set_id_bits__count_as_not_as_asked_and_are_said_once") {
   Rig rig;
   CHECK(rig.results.warnings("/root").empty());

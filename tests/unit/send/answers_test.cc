@@ -5,6 +5,7 @@
 
 #include "app/send/read_stage.h"
 #include "app/session/limits.h"
+#include "app/session/receiver_words.h"
 #include "tests/unit/send/fake_receiver.h"
 #include "tests/unit/send/stage_fakes.h"
 
@@ -241,6 +242,20 @@ TEST_CASE("answers__results__delivered_files_and_failures_end_once") {
   CHECK(bench.reports.tally().files == 1);
   CHECK(bench.reports.tally().bytes == 5);
   CHECK(bench.entries.used() == 0);
+}
+
+TEST_CASE("answers__a_device_that_the_receiver_cannot_make__is_told_and_no_failure") {
+  AnswerBench bench;
+  bench.add(EntryType::device);
+  bench.add(EntryType::special);
+  REQUIRE(bench.answer(0, {{1, Verdict::left_out}}));
+  const std::string words(session::words_of_left_out_device);
+  CHECK(bench.seen.warnings == std::vector<std::string>{"e0: " + words});
+  REQUIRE(bench.seen.find("e0") != nullptr);
+  CHECK(bench.seen.find("e0")->status == "skipped");
+  CHECK(bench.reports.tally().failed() == 0);
+  CHECK(bench.entries.used() == 1);
+  CHECK_FALSE(bench.answer(1, {{1, Verdict::left_out}}));  // whoever receives makes a pipe
 }
 
 TEST_CASE("answers__summary__ends_refused_files_and_what_has_no_data") {
