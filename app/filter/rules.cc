@@ -89,6 +89,9 @@ Result<void> RulesBuilder::on_merge(const std::string& file, const Template& inh
 }
 
 void RulesBuilder::on_rule(uint16_t flags, std::string pattern) {
+  // What the modifier e excludes too, which the parser gives no side: rsync keeps it for the sender as any other exclusion of the
+  // command line. In a file of the tree it stands for both sides there.
+  if (rules_.delete_excluded && (flags & (rule_sides | rule_merge)) == 0) flags |= rule_sender;
   const bool is_known = (flags & rule_merge) != 0 && std::any_of(rules_.list.begin(), rules_.list.end(),
                                                                  [&](const Rule& rule) { return same_merge(rule, pattern); });
   if (!is_known) rules_.list.emplace_back(flags, std::move(pattern));

@@ -162,6 +162,23 @@ TEST_CASE("rules__sides__what_is_deleted_has_rules_of_its_own") {
   CHECK(scope.excludes("b", false, true));
 }
 
+// As rsync 3.5 does, where the files of rules in the tree name no side.
+TEST_CASE("rules__a_file_that_excludes_itself__may_be_deleted_as_what_else_is_excluded") {
+  for (const std::string rule : {":e .f", ":es .f", ":er .f"}) {
+    INFO(rule);
+    const auto left_out = [&](bool delete_excluded, Side side) {
+      return Walked(rules_of({rule}, {}, delete_excluded), {".f", "z"}, {}, side).left_out;
+    };
+    const std::vector<std::string> itself{".f"};
+    CHECK(left_out(false, Side::sender) == itself);
+    CHECK(left_out(false, Side::receiver) == itself);
+    CHECK(left_out(true, Side::sender) == itself);
+    CHECK(left_out(true, Side::receiver).empty());
+  }
+  const Files nested{{".f", ":e .g\n"}};
+  CHECK(Walked(rules_of({": .f"}, {}, true), {".f", ".g"}, nested, Side::receiver).left_out == std::vector<std::string>{".g"});
+}
+
 TEST_CASE("rules__that_are_wrong__name_file_and_line") {
   CHECK(problem_of("x y").find("--filter: x y: no such rule") != std::string::npos);
   CHECK(problem_of("-") != "");
