@@ -7,7 +7,9 @@
 namespace ccixfer::recv {
 
 std::optional<Error> Budget::decided(const std::vector<Decision>& decisions) {
-  entries_ += decisions.size();
+  for (const Decision& decision : decisions) {
+    if (decision.type != session::EntryType::leave) ++entries_;  // that a directory is left says nothing of another one
+  }
   if (limits_.entries_max && entries_ > *limits_.entries_max) {
     return Error{
         ErrorKind::not_authorised,

@@ -14,9 +14,9 @@ namespace ccixfer::recv {
 // none: no limit. Zero is a limit too: nothing.
 struct Limits {
   std::optional<uint64_t> quota_bytes;
-  std::optional<uint64_t> entries_max;
-  bool setid = true;    // set-user-ID and set-group-ID bits of its files count
-  bool devices = true;  // it may make devices, sockets and pipes
+  std::optional<uint64_t> entries_max;  // files, directories, links and special files
+  bool setid = true;                    // set-user-ID and set-group-ID bits of its files count
+  bool devices = true;                  // it may make devices, sockets and pipes
 };
 
 class Budget {

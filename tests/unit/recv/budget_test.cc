@@ -24,6 +24,20 @@ TEST_CASE("budget__further_names__cost_nothing_until_their_content_is_wanted") {
   CHECK(beyond->kind == ErrorKind::no_space);
 }
 
+TEST_CASE("budget__entries__a_directory_counts_once_and_not_again_when_it_is_left") {
+  Limits limits;
+  limits.entries_max = 3;
+  Budget budget(limits);
+  std::vector<Decision> decisions(4);
+  decisions[0].type = session::EntryType::directory;
+  decisions[3].type = session::EntryType::leave;
+  CHECK_FALSE(budget.decided(decisions));
+  const auto beyond = budget.decided({Decision{}});
+  REQUIRE(beyond);
+  CHECK(beyond->kind == ErrorKind::not_authorised);
+  CHECK(beyond->message.find("more than 3 entries") != std::string::npos);
+}
+
 TEST_CASE("budget__sizes_whose_sum_does_not_fit__are_too_much") {
   Limits limits;
   limits.quota_bytes = ~uint64_t{0} - 1;
