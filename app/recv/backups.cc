@@ -6,6 +6,7 @@
 
 #include "app/recv/names.h"
 #include "app/recv/pieces.h"
+#include "app/session/limits.h"
 #include "app/session/receiver_words.h"
 
 namespace ccixfer::recv {
@@ -32,6 +33,11 @@ int Backups::keep(int parent, std::string_view path, Before before) {
   const int error = keep_what_stands(parent, path);
   if (error >= 0) kept_->add(path);
   return error;
+}
+
+int Backups::would_keep(std::string_view path, Before before) const {
+  if (before == Before::removed && is_backup(path)) return 0;
+  return split_path(path).name.size() + how_.suffix.size() > session::name_bytes_max ? -ENAMETOOLONG : 0;
 }
 
 int Backups::keep_what_stands(int parent, std::string_view path) {

@@ -40,6 +40,8 @@ class Backups {
   // What stands at `path`, whose last part is in `parent`: once in a transfer, as what stands there later is the transfer's own. 0,
   // also when nothing stands there, or a directory; or -errno: it must not be replaced.
   [[nodiscard]] int keep(int parent, std::string_view path, Before before);
+  // What a dry run can tell of that: -ENAMETOOLONG, its name has no room for the suffix; else 0.
+  [[nodiscard]] int would_keep(std::string_view path, Before before) const;
   // What was kept stays kept through a power cut: the names in a backup directory are synced. Those beside the files are synced
   // with the names of the files.
   [[nodiscard]] int sync();

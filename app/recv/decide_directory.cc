@@ -121,6 +121,13 @@ int EntryDecider::Job::replace_by(std::string_view temporary, const std::string&
   return error;
 }
 
+bool EntryDecider::Job::would_fail(const ports::FileStat* there, Decision& decision) const {
+  if (!dry() || session_.backups_ == nullptr || there == nullptr || there->type == ports::FileType::directory) return false;
+  const int error = session_.backups_->would_keep(decision.path, Backups::Before::replaced);
+  if (error < 0) failed(decision, error);
+  return error < 0;
+}
+
 int EntryDecider::Job::is_empty_directory(std::string_view name) {
   const int fd = files_.open(parent_->fd(), name, {.directory = true}, 0);
   if (fd < 0) return fd;

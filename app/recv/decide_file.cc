@@ -123,7 +123,7 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   }
   decision.items = replaces_file ? items_of(done_to(entry), entry, &stat) : items_of_new(done_to(entry), entry, older);
   decision.verdict = Verdict::send;
-  if (dry()) return;
+  if (would_fail(found == 0 ? &stat : nullptr, decision) || dry()) return;
   // A link of an older tree, or a file that is to be kept, is never written to, whatever the options say. Nor is a program that
   // runs with the rights of its owner, by who may not make one.
   const bool has_rights = (stat.mode & (mode_setuid | mode_setgid)) == 0 || session_.policy_.setid;

@@ -119,7 +119,7 @@ void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
   if (older && take_from_older(entry, *older, nullptr, decision)) return;
   decision.items = there != nullptr ? items_of(done_to(entry), entry, there) : items_of_new(done_to(entry), entry, older);
   if (dry()) {
-    decision.verdict = Verdict::make;
+    if (!would_fail(found == 0 ? &stat : nullptr, decision)) decision.verdict = Verdict::make;
     return;
   }
   const int placed = place_special(entry, decision.path);

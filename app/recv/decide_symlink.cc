@@ -67,7 +67,7 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
   if (older && take_from_older(entry, *older, nullptr, decision)) return;
   decision.items = was_link ? items_of(done_to(entry), entry, &stat) : items_of_new(done_to(entry), entry, older);
   if (dry()) {
-    decision.verdict = Verdict::make;
+    if (!would_fail(found == 0 ? &stat : nullptr, decision)) decision.verdict = Verdict::make;
     return;
   }
   if (const int error = place_symlink(entry, decision.path); error < 0) {

@@ -227,7 +227,9 @@ session::Items EntryDecider::Job::extended_changes(const Entry& entry, const por
 }
 
 bool EntryDecider::Job::may_give_group(uint32_t gid) {
-  return session_.policy_.uid == 0 || dry() || root_.given_groups.may_give(files_, root_.staging, root_.temporary_name(), gid);
+  if (session_.policy_.uid == 0) return true;
+  if (dry()) return files_.has_group(gid);  // nothing is tried
+  return root_.given_groups.may_give(files_, root_.staging, root_.temporary_name(), gid);
 }
 
 // What the run gives to something that is there and stays, and the size that it has not.

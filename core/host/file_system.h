@@ -60,6 +60,7 @@ class PosixFileSystem final : public ports::FileSystem {
   int lock(int fd, Lock lock) override;
   int name_of_owner(bool is_group, uint32_t id, std::string& name) override;
   int owner_of_name(bool is_group, std::string_view name, uint32_t& id) override;
+  bool has_group(uint32_t gid) override;
 
  private:
   [[nodiscard]] int open_now(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions);

@@ -162,6 +162,8 @@ class FileSystem {
   // nothing of whether there is one.
   virtual int name_of_owner(bool is_group, uint32_t id, std::string& name);
   virtual int owner_of_name(bool is_group, std::string_view name, uint32_t& id);
+  // Whether this process has the group: who is not root gives files no other one.
+  virtual bool has_group(uint32_t gid);
 };
 
 inline int FileSystem::read_directory(int fd, const std::function<void(std::string_view name)>& entry) {
@@ -172,6 +174,7 @@ inline int FileSystem::read_directory(int fd, const std::function<void(std::stri
 inline int FileSystem::link_at(int, std::string_view, int, std::string_view) { return -EPERM; }
 inline int FileSystem::show(int, MutableBytes, uint64_t) { return -ENOTSUP; }
 inline int FileSystem::clone_range(int, uint64_t, int, uint64_t, uint64_t) { return -EOPNOTSUPP; }
+inline bool FileSystem::has_group(uint32_t) { return true; }
 inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }
 inline int FileSystem::drop_cached(int, uint64_t, uint64_t) { return 0; }
 inline size_t FileSystem::descriptors_max() { return 1024; }

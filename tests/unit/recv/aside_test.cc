@@ -242,6 +242,30 @@ TEST_CASE("older_trees__a_link_leads_out_of_the_tree__is_not_followed") {
   CHECK(place.decide_one(file("d/f", 4)).verdict == Verdict::send);
 }
 
+TEST_CASE("backups__a_name_without_room_for_the_suffix__a_dry_run_says_that_it_fails") {
+  const std::string longest(255, 'n');
+  for (const uint32_t mode : {0u, uint32_t{session::option_dry_run}}) {
+    AsidePlace place(options | mode);
+    place.put("new/" + longest, "old", 5);
+    place.put("new/f", "old", 5);
+    place.put("new/" + longest.substr(1), "old", 5);
+    place.keep(std::nullopt, "~");
+    if (mode == 0) {
+      const Decision decision = place.decide_one(file(longest, 4));
+      CHECK(place.deliver_keeping(decision.task, "anew").error_number == ENAMETOOLONG);
+    } else {
+      for (const Entry& entry : {file(longest, 4), link(longest, "x")}) {
+        const Decision decision = place.decide_one(entry);
+        CHECK(decision.verdict == Verdict::failed);
+        CHECK(decision.error_number == ENAMETOOLONG);
+      }
+      CHECK(place.decide_one(file(longest.substr(1), 4)).verdict == Verdict::send);
+      CHECK(place.decide_one(file(longest.substr(2), 4)).verdict == Verdict::send);
+      CHECK(place.decide_one(file("f", 4)).verdict == Verdict::send);
+    }
+  }
+}
+
 TEST_CASE("backups__a_file_is_replaced__the_old_one_stays_under_the_backups_name") {
   AsidePlace place;
   place.put("new/f", "old", 5, 0600);

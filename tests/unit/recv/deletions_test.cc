@@ -216,6 +216,20 @@ TEST_CASE("deletions__a_file_whose_backup_has_no_place__stays_and_that_is_told")
   CHECK(test.warnings[0].find("where its backup belongs") != std::string::npos);
 }
 
+TEST_CASE("deletions__a_name_without_room_for_the_suffix_of_backups__stays_and_a_dry_run_says_so") {
+  for (const uint32_t mode : {0u, uint32_t{session::option_dry_run}}) {
+    Deleting test({}, archive_options | mode, 0, true);
+    const std::string longest(255, 'n');
+    for (const std::string& path : {longest, longest.substr(1), longest.substr(1) + "~"}) test.has(path);
+    test.listed(directory(""));
+    test.left("", true);
+    CHECK(test.run() == Names{longest.substr(1), longest.substr(1) + "~"});
+    CHECK(test.is_there(longest));
+    CHECK(test.failed == 1);
+    CHECK(test.warnings.size() == 1);
+  }
+}
+
 // Another process takes the name of the backup again and again.
 TEST_CASE("deletions__the_name_of_the_backup_is_taken_each_time__the_file_stays_and_that_is_told") {
   Deleting test({}, archive_options, 0, true);

@@ -59,6 +59,7 @@ class FaultyFiles final : public ports::FileSystem {
   std::function<void(ports::SpaceInfo&)> tells;           // what the file system says of itself
   std::function<ports::FileTime(ports::FileTime)> keeps;  // what becomes of a time that is given
   std::vector<std::string> given;
+  uint32_t foreign_group = ~uint32_t{0};  // this process has each other one
   std::function<void()> writing;  // inside each write, by its thread
   size_t descriptors = 1024;
   uint64_t mounted_inode = 0;  // what has it is of another file system
@@ -126,6 +127,7 @@ class FaultyFiles final : public ports::FileSystem {
     note(fmt::format("time {}.{:09}", mtime.seconds, mtime.nanoseconds));
     return fault("set_mtime", "", [&] { return files_.set_mtime(fd, keeps ? keeps(mtime) : mtime); });
   }
+  bool has_group(uint32_t gid) override { return gid != foreign_group; }
   int owner_of_name(bool is_group, std::string_view name, uint32_t& id) override {
     return fault("owner_of_name", name, [&] { return files_.owner_of_name(is_group, name, id); });
   }

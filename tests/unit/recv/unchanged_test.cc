@@ -257,4 +257,16 @@ TEST_CASE("unchanged__dry_run__what_would_be_given_counts_as_a_change_and_nothin
   CHECK(said(0, archive_options, of_other_mode) == Verdict::done);  // a link has none
 }
 
+TEST_CASE("unchanged__dry_run__a_group_that_the_process_has_not_is_no_change_but_for_root") {
+  for (const uint32_t uid : {0u, somebody}) {
+    As place(uid, archive_options | session::option_dry_run | session::option_itemize);
+    place.files.foreign_group = same.gid + 1;
+    const Decision decision = place.look(owned(same, same.uid, same.gid + 1));
+    CHECK(decision.verdict == (uid == 0 ? Verdict::change : Verdict::unchanged));
+    CHECK(decision.items == (uid == 0 ? session::item_group : 0));
+    CHECK(place.verdict(owned(same, same.uid, same.gid + 2)) == Verdict::change);
+    CHECK(place.files.given.empty());
+  }
+}
+
 }  // namespace ccixfer::recv
