@@ -149,6 +149,7 @@ void Announcer::add_to_table(const WalkRecord& record) {
   entry.type = entry_.type;
   entry.stream = record.type == EntryType::file && walk_.is_stream(record.source);
   entry.listed = {entry.stream ? 0 : entry_.size_bytes, entry_.mtime, entry_.version};
+  entry.mode = static_cast<uint16_t>(entry_.mode & 07777u);
   entry.path.assign(entry_.path);
   entry.is_further_name = !entry_.linked_to.empty();
   if (keeps_targets_) entry.target.assign(entry_.target);

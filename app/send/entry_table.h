@@ -86,6 +86,7 @@ struct Entry {
   bool is_elsewhere = false;     // a team's: no Give says that it is to be sent from here
   uint16_t jobs = 0;             // in the work pool that use it
   uint16_t items = 0;            // what the destination does to it (session::Items), with option_itemize
+  uint16_t mode = 0;             // 07777, as it was announced
   uint32_t source = 0;
   uint64_t counted_bytes = 0;  // its part in the total: its size, and after the verdict what the transfer moves of it
   uint64_t before_bytes = 0;   // of those: what an earlier session of the transfer brought

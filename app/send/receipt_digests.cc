@@ -35,6 +35,7 @@ std::unique_ptr<ReceiptDigests::Data> ReceiptDigests::next_batch() {
     item.place = (*walk_)->place(entry.source, entry.path);
     item.name = item.place.name;
     item.version = entry.listed.version;
+    item.mode = entry.mode;
     item.entry.type = type_of(entry.type);
     item.entry.path = entry.path.empty() ? Walk::own_name((*walk_)->given(entry.source)) : entry.path;
     waiting_.pop_front();
@@ -61,6 +62,7 @@ void ReceiptDigests::describe(ports::FileSystem& files, Data& data, Jobs& jobs) 
     subject.is_wanted = [&](const ports::FileStat& stat) { return version_of(stat) == item.version; };
     subject.step = [&] { jobs.steps().fetch_add(1, std::memory_order_relaxed); };
     item.is_there = receipt::describe(files, subject, item.entry);
+    if (item.entry.type != receipt::EntryType::link) item.entry.mode = item.mode;
   }
 }
 

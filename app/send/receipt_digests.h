@@ -34,6 +34,7 @@ class ReceiptDigests {
     std::string name;
     SourcePlace place;  // its name is above
     uint64_t version = 0;
+    uint32_t mode = 0;  // that the destination was given: --chmod may have changed that of the source
     receipt::Entry entry;
     bool is_there = false;
   };
