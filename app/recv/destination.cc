@@ -408,7 +408,9 @@ void Destination::Impl::on_decided(uint64_t first_index, std::vector<Decision> d
     } else {
       results_.decided(decision);
       note_for_receipt(decision, first_index + static_cast<uint64_t>(&decision - decisions.data()));
-      if (team_ && results_.came_before(decision)) decision.verdict = session::Verdict::delivered;  // by whichever process
+      const bool came_before = results_.came_before(decision);
+      decision.stays = decision.stays && !came_before;                           // what stands there is what the source sent
+      if (team_ && came_before) decision.verdict = session::Verdict::delivered;  // by whichever process
     }
   }
   outbox_.answer(first_index, decisions);

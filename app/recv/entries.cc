@@ -122,6 +122,7 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   if (is_in_locked(decision)) decide_in_missing_directory(entry, decision);
   // A directory is made and left all the same, so that what is in it arrives.
   if (entry.unknown_mandatory != 0) failed(decision, -session::errno_of_unknown_field);
+  decision.stays = stays_ && decision.verdict != Verdict::failed;
   decision.setid_refused = decision.verdict != Verdict::failed && !stays_ && loses_setid(entry);
   return decision;
 }

@@ -26,6 +26,13 @@ void Outbox::itemize(uint64_t first_index, const std::vector<Decision>& decision
   if (!is_silent) post_in_parts(itemized);
 }
 
+namespace {
+
+// That it stays matters to the source's receipt only: here it is done, or unchanged.
+session::Verdict told(const Decision& decision) { return decision.stays ? session::Verdict::kept : decision.verdict; }
+
+}  // namespace
+
 void Outbox::answer(uint64_t first_index, const std::vector<Decision>& decisions) {
   if (itemizes_) itemize(first_index, decisions);
   session::Answer answer;
@@ -33,7 +40,7 @@ void Outbox::answer(uint64_t first_index, const std::vector<Decision>& decisions
   session::FileResults failures;
   uint64_t index = first_index;
   for (const Decision& decision : decisions) {
-    if (answer.runs.empty() || answer.runs.back().verdict != decision.verdict) answer.runs.push_back({0, decision.verdict});
+    if (answer.runs.empty() || answer.runs.back().verdict != told(decision)) answer.runs.push_back({0, told(decision)});
     ++answer.runs.back().count;
     if (decision.verdict == session::Verdict::failed) {
       failures.results.push_back({index, ErrorKind::file_io, decision.error_number});

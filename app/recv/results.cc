@@ -77,6 +77,7 @@ void Results::decided(const Decision& decision) {
     case Verdict::left_out:
       left_out(decision);
       return;
+    case Verdict::kept:       // said later, of what was unchanged or done here
     case Verdict::delivered:  // said later, of what was unchanged here
     case Verdict::link:
     case Verdict::elsewhere:

@@ -68,6 +68,10 @@ Result<void> Answers::on_verdict(Entry& entry, Verdict verdict) {
       }
       end_well(entry);
       return {};
+    case Verdict::kept:  // what stands there is not the source's, so no receipt of ours has it
+      entry.type == EntryType::file ? reports_.unchanged(entry) : reports_.done(entry);
+      end(entry);
+      return {};
     case Verdict::delivered:
       reports_.delivered_before(entry);
       end_well(entry);

@@ -106,6 +106,7 @@ enum class Verdict : uint8_t {
   shared = 10,    // of a team: as compare, without hashes; all members send pieces, and the leader tells its holes when it opens it
   delivered = 11,  // of a team: as unchanged, but an earlier session of this transfer brought it
   left_out = 12,   // a device, and the receiver is not root: there is none, or another one
+  kept = 13,       // as done or unchanged: --update or --ignore-existing leaves what stands there, whatever the source has
 };
 // destination -> source: runs of verdicts for the entries from first_index on. Over the session they
 // come in the order of the indices.

@@ -74,7 +74,7 @@ void read(wire::Reader& in, Answer& m) {
   for (uint16_t i = 0; in.ok() && i < count; ++i) {
     Answer::Run run;
     run.count = in.u32();
-    run.verdict = read_enum(in, Verdict::left_out);
+    run.verdict = read_enum(in, Verdict::kept);
     covered += run.count;
     in.require(run.count > 0 && covered <= entries_outstanding_max);
     m.runs.push_back(run);

@@ -47,6 +47,28 @@ TEST_CASE("destination__second_session_of_a_transfer_with_backups__keeps_those_o
   CHECK(rig.temporary.read("f~") == "the user's");
 }
 
+// What --ignore-existing leaves is not the source's, unless this transfer has brought it.
+TEST_CASE("destination__second_session_of_a_transfer_that_ignores_what_is_there__says_what_is_its_own") {
+  const auto record = std::make_shared<session::TransferRecord>();
+  DestinationOptions options = counted(record);
+  options.options |= session::option_ignore_existing;
+  Rig rig(options);
+  rig.temporary.write("there", "the user's");
+  const std::vector entries{file_entry("brought", 1), file_entry("there", 1)};
+  rig.announce(entries);
+  CHECK(rig.source().verdicts[0] == Verdict::send);
+  CHECK(rig.source().verdicts[1] == Verdict::kept);
+  rig.source().put_pack({{0, "x"}});
+  REQUIRE(rig.session->run([&] { return rig.temporary.has("brought"); }));
+  rig.session->destination->abort({ErrorKind::network, "lost"});
+  REQUIRE(rig.session->run([&] { return rig.session->destination->idle(); }));
+  rig.session = std::make_unique<Session>(*rig.root, rig.work, options);
+  rig.announced = rig.sequence = 0;
+  rig.announce(entries);
+  CHECK(rig.source().verdicts[0] == Verdict::unchanged);
+  CHECK(rig.source().verdicts[1] == Verdict::kept);
+}
+
 // A second session of one transfer: the file of the first was delivered by it, the pieces too, and nothing is told twice.
 TEST_CASE("destination__second_session_of_a_transfer__counts_and_tells_each_file_once") {
   const auto record = std::make_shared<session::TransferRecord>();

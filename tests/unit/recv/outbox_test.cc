@@ -51,6 +51,18 @@ TEST_CASE("outbox__answer__wants_and_failures_go_before_the_runs_of_verdicts") {
   CHECK(answer.runs[1].verdict == Verdict::failed);
 }
 
+TEST_CASE("outbox__what_stays__has_a_verdict_of_its_own") {
+  Rig rig;
+  std::vector<Decision> decisions{decision_of(Verdict::unchanged), decision_of(Verdict::unchanged), decision_of(Verdict::done)};
+  decisions[1].stays = decisions[2].stays = true;
+  rig.outbox.answer(10, decisions);
+  const auto& answer = rig.at<session::Answer>(0);
+  REQUIRE(answer.runs.size() == 2);
+  CHECK(answer.runs[0].verdict == Verdict::unchanged);
+  CHECK(answer.runs[1].verdict == Verdict::kept);
+  CHECK(answer.runs[1].count == 2);
+}
+
 TEST_CASE("outbox__source_wants_the_items__they_go_before_the_answer") {
   std::vector<Message> posted;
   Outbox outbox([&](const Message& message) { posted.push_back(message); }, true);

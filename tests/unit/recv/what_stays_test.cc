@@ -48,6 +48,34 @@ TEST_CASE("entries__update__a_newer_file_stays_and_all_others_are_wanted") {
   }
 }
 
+// The source's receipt must not have it.
+TEST_CASE("entries__what_stays__is_marked_and_nothing_else") {
+  const auto stays = [](Place& place, const Entry& entry) { return place.decide_one(entry).stays; };
+  for (const uint32_t mode : {0u, dry}) {
+    Place update(archive_options | session::option_update | mode);
+    put(update, "newer", 1);
+    put(update, "same", 0);
+    CHECK(stays(update, file("newer", 9)));
+    CHECK_FALSE(stays(update, file("same", 4)));
+    CHECK_FALSE(stays(update, file("absent", 4)));
+    Place ignore(archive_options | session::option_ignore_existing | mode);
+    put(ignore, "f", 0);
+    put(ignore, "g", 0);
+    REQUIRE(::symlink("before", ignore.temporary.path("link").c_str()) == 0);
+    std::filesystem::create_directory(ignore.temporary.path("d"));
+    CHECK(stays(ignore, file("f", 4)));
+    CHECK_FALSE(stays(ignore, directory("d")));
+    CHECK(stays(ignore, link("link", "before")));
+    CHECK_FALSE(stays(ignore, link("another", "before")));
+    CHECK(stays(ignore, directory("g")));
+    Entry further = file("f", 4);
+    further.is_linked = true;
+    further.linked_to = "absent";
+    CHECK(stays(ignore, further));
+    CHECK_FALSE(stays(ignore, file("g/x", 4)));  // it fails: what it would be in is no directory
+  }
+}
+
 TEST_CASE("entries__update__a_newer_file_keeps_its_attributes") {
   Place place(archive_options | session::option_update);
   put(place, "newer", 1);

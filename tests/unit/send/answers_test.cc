@@ -244,6 +244,17 @@ TEST_CASE("answers__results__delivered_files_and_failures_end_once") {
   CHECK(bench.entries.used() == 0);
 }
 
+TEST_CASE("answers__what_the_receiver_keeps__ends_as_unchanged_and_says_nothing_of_its_content") {
+  AnswerBench bench;
+  bench.add(EntryType::file, 5);
+  bench.add(EntryType::symlink);
+  bench.add(EntryType::directory);
+  REQUIRE(bench.answer(0, {{3, Verdict::kept}}));
+  CHECK(bench.reports.tally().files_unchanged == 1);
+  CHECK(bench.reports.tally().failed() == 0);
+  CHECK(bench.entries.used() == 0);
+}
+
 TEST_CASE("answers__a_device_that_the_receiver_cannot_make__is_told_and_no_failure") {
   AnswerBench bench;
   bench.add(EntryType::device);
