@@ -260,7 +260,7 @@ def test_grants__limits_of_paths_quota_entries_and_set_id__hold():
             (source / f"f{index}").write_bytes(b"x" * 1000)
         (source / "f0").chmod(0o4755)
         pair = Pair(lab, grants='write = ["x/"]\nquota = "10KB"\nentries = 8')
-        ends(pair.send("-a", f"{source}/", pair.uri + "/x/"), 0)
+        ends(pair.send("-a", f"{source}/", pair.uri + "/x/"), 23, "setid = true")
         check((pair.root / "x/f0").stat().st_mode & 0o7777 == 0o755, "a set-user-ID bit came through")
         for path in ("/", "/xy/", "/y/"):
             ends(pair.send("-a", f"{source}/", pair.uri + path, name="elsewhere"), 42, pair.alice.id)
