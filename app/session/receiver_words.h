@@ -16,7 +16,8 @@ inline constexpr int errno_of_no_devices = ENOLINK;  // the peer has no right to
 inline constexpr int errno_of_same_name = ENOTUNIQ;  // where case is ignored
 inline constexpr int errno_of_no_backup = EBADSLT;   // a directory with content has the name of the backup
 
-inline constexpr std::string_view words_of_left_out_device = "skipping non-regular file: only a receiver that is root makes devices";
+inline constexpr std::string_view words_of_left_out_device =
+    "skipping non-regular file: only a receiver that is root makes devices";
 [[nodiscard]] std::string words_of_receiver_errno(int error_number);
 // Of files and directories that came without their set-ID bits, as this peer has no right to them.
 [[nodiscard]] std::string words_of_no_setid(uint64_t count);
