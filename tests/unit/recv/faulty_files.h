@@ -60,7 +60,7 @@ class FaultyFiles final : public ports::FileSystem {
   std::function<ports::FileTime(ports::FileTime)> keeps;  // what becomes of a time that is given
   std::vector<std::string> given;
   uint32_t foreign_group = ~uint32_t{0};  // this process has each other one
-  std::function<void()> writing;  // inside each write, by its thread
+  std::function<void()> writing;          // inside each write, by its thread
   size_t descriptors = 1024;
   uint64_t mounted_inode = 0;  // what has it is of another file system
 
