@@ -289,7 +289,7 @@ TEST_CASE("message__lists_with_impossible_counts__are_refused") {
   CHECK(!patched(answer, 22, {1, 0x80}));  // more than may be outstanding
   CHECK(!patched(answer, 22, {0xff, 0xff, 0xff, 0xff}));
   CHECK(patched(answer, 26, {static_cast<unsigned>(session::Verdict::link)}));
-  CHECK(!patched(answer, 26, {static_cast<unsigned>(session::Verdict::delivered) + 1}));
+  CHECK(!patched(answer, 26, {static_cast<unsigned>(session::Verdict::kept) + 1}));
   CHECK(!patched(answer, 20, {2}));                                               // one run more than there is
   CHECK(!patched(answer, 12, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}));  // index + count wraps
   Want want;
