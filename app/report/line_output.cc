@@ -33,8 +33,8 @@ size_t piece_of(std::string_view text) {
 
 }  // namespace
 
-LineOutput::LineOutput(int fd, std::function<bool()> told_to_end)
-    : own_(own_terminal(fd)), fd_(own_ >= 0 ? own_ : fd), told_to_end_(std::move(told_to_end)) {}
+LineOutput::LineOutput(int fd, std::function<bool()> told_to_end, AfterFailure after_failure)
+    : own_(own_terminal(fd)), fd_(own_ >= 0 ? own_ : fd), told_to_end_(std::move(told_to_end)), after_failure_(after_failure) {}
 
 LineOutput::~LineOutput() {
   if (own_ >= 0) ::close(own_);
@@ -59,7 +59,7 @@ void LineOutput::flush() {
 void LineOutput::flush_all() {
   for (unsigned idle_looks = 0; open_ && !queue_.empty();) {
     idle_looks = wait_and_write() ? 0 : std::min(idle_looks + 1, idle_looks_max);
-    if (idle_looks == idle_looks_max && is_told_to_end()) close_with(0);
+    if (idle_looks == idle_looks_max && is_told_to_end()) give_up(0);
   }
 }
 
@@ -83,7 +83,7 @@ bool LineOutput::write_some() {
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0 && errno == EAGAIN) break;
     if (wrote <= 0) {
-      close_with(wrote < 0 ? errno : EIO);
+      give_up(wrote < 0 ? errno : EIO);
       return false;
     }
     written_ += static_cast<size_t>(wrote);
@@ -96,9 +96,9 @@ bool LineOutput::write_some() {
   return wrote;
 }
 
-void LineOutput::close_with(int error) {
+void LineOutput::give_up(int error) {
   error_ = error;
-  open_ = false;
+  open_ = after_failure_ == AfterFailure::next;
   queue_.clear();
   written_ = 0;
 }

@@ -4,6 +4,7 @@
 // or not: it may be shared with others. Not thread-safe.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -12,10 +13,15 @@ namespace ccixfer::report {
 
 inline constexpr size_t line_bytes_queued_max = 64u << 20;  // some 400,000 events; untouched as long as the reader keeps up
 
+enum class AfterFailure : uint8_t {
+  silence,  // nothing is written any more: its reader would miss a part
+  next,     // what waited is lost, and later lines may find a disk that has room again
+};
+
 class LineOutput {
  public:
   // `told_to_end`: the process has got a signal that ends it; empty: it never does.
-  explicit LineOutput(int fd, std::function<bool()> told_to_end = {});
+  explicit LineOutput(int fd, std::function<bool()> told_to_end = {}, AfterFailure after_failure = AfterFailure::silence);
   ~LineOutput();
   LineOutput(const LineOutput&) = delete;
   LineOutput& operator=(const LineOutput&) = delete;
@@ -27,17 +33,18 @@ class LineOutput {
   [[nodiscard]] bool waiting() const { return !queue_.empty(); }
   // A line of so many bytes may have to wait for the reader.
   [[nodiscard]] bool is_full(size_t bytes = 0) const { return queue_.size() - written_ + bytes > line_bytes_queued_max; }
-  [[nodiscard]] int error() const { return error_; }  // errno of the write that failed, after which nothing is written; 0: none
+  [[nodiscard]] int error() const { return error_; }  // errno of the write that failed last; 0: none
 
  private:
   [[nodiscard]] bool write_some();  // true: something was
   [[nodiscard]] bool wait_and_write();
   [[nodiscard]] bool is_told_to_end() const { return told_to_end_ && told_to_end_(); }
-  void close_with(int error);
+  void give_up(int error);
   const int own_;  // -1: none
   const int fd_;
   const std::function<bool()> told_to_end_;
-  bool open_ = true;  // false: nobody reads it any more, or it is full
+  const AfterFailure after_failure_;
+  bool open_ = true;  // false: nothing is written any more
   int error_ = 0;
   std::string queue_;
   size_t written_ = 0;  // of queue_

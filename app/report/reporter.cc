@@ -56,7 +56,7 @@ struct Reporter::Impl {
         terminal(isatty(given.text_fd) == 1),
         events(given.json_fd, given.told_to_end),
         answers(STDOUT_FILENO, given.told_to_end),
-        text(given.text_fd, given.told_to_end) {
+        text(given.text_fd, given.told_to_end, AfterFailure::next) {
     progress_text = !options.quiet && (options.progress || (terminal && !options.json));
   }
 

@@ -343,6 +343,27 @@ TEST_CASE("reporter__events_on_standard_error_that_is_full__says_which") {
   CHECK(problem->message.starts_with("standard error cannot be written: No space left on device: "));
 }
 
+// A service that goes on for months says more when its disk has room again.
+TEST_CASE("reporter__lines_to_a_full_disk__are_lost_and_later_ones_are_not") {
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  REQUIRE(full >= 0);
+  Pipe text;
+  REQUIRE(fcntl(text.ends[0], F_SETFL, O_NONBLOCK) == 0);
+  ReporterOptions options;
+  options.text_fd = text.ends[1];
+  auto reporter = reporter_on(options);
+  {
+    const InPlaceOf replaced(text.ends[1], full);
+    reporter->warn("lost");
+  }
+  close(full);
+  reporter->warn("kept");
+  char bytes[64];
+  const ssize_t got = read(text.ends[0], bytes, sizeof bytes);
+  REQUIRE(got > 0);
+  CHECK(std::string(bytes, static_cast<size_t>(got)) == "ccixfer: kept\n");
+}
+
 // As main() leaves a standard output that whoever started the process had closed.
 TEST_CASE("reporter__output_that_was_closed__is_a_failure_but_for_events_beside_a_transfer") {
   const bool json = GENERATE(true, false), beside = GENERATE(true, false);
