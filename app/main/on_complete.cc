@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -42,14 +43,14 @@ void OnComplete::turn() {
     reporter_.warn("--on-complete: the helper that runs the command has gone: nobody is told of what ends");
 }
 
-void OnComplete::finish(const std::function<bool()>& may_leave, Duration patience) {
+void OnComplete::finish(const std::function<bool()>& may_leave, Duration patience, const std::function<bool()>& must_leave) {
   const auto until = std::chrono::steady_clock::now() + patience;
   for (turn(); helper_->running() > 0 && !helper_->has_gone(); turn()) {
     const auto left = std::chrono::duration_cast<Duration>(until - std::chrono::steady_clock::now());
-    if (left <= Duration(0) && may_leave())
+    if (must_leave() || (left <= Duration(0) && may_leave()))
       return reporter_.warn(
           fmt::format("--on-complete: {} command(s) have not ended: they go on without this process", helper_->running()));
-    helper_->wait(left > Duration(0) ? left : look_interval);
+    helper_->wait(left > Duration(0) ? std::min(left, look_interval) : look_interval);
   }
 }
 

@@ -20,8 +20,11 @@ class OnComplete {
 
   void run(const std::string& result);  // a JSON object, without a line feed
   void turn();                          // tells what has ended, once a turn: what is readable is taken here
-  // Waits for what still runs: `patience`, and then until `may_leave` says so, which is asked about once a second.
-  void finish(const std::function<bool()>& may_leave, Duration patience = on_complete_patience);
+  // Waits for what still runs: `patience`, and then until `may_leave` says so; `must_leave` ends it before too. Both are asked
+  // about once a second.
+  void finish(
+      const std::function<bool()>& may_leave, Duration patience = on_complete_patience,
+      const std::function<bool()>& must_leave = [] { return false; });
   [[nodiscard]] int os_handle() const { return helper_->os_handle(); }  // -1: the helper has gone
 
  private:

@@ -86,6 +86,18 @@ void TurnLoop::release_signals() {
   CHECK(sigprocmask(SIG_UNBLOCK, &set, nullptr) == 0);
 }
 
+unsigned TurnLoop::times_told_to_end() {
+  class Nobody final : public LoopHandler {
+   public:
+    bool turn(Instant) override { return false; }
+    [[nodiscard]] Instant next_deadline() const override { return never; }
+    void on_signal(int, Instant) override {}
+  } nobody;
+  only_counts_ = true;
+  take_signals(nobody);
+  return told_again_ ? 2 : interrupted_ ? 1 : 0;
+}
+
 bool TurnLoop::is_told_to_end() {
   sigset_t pending;
   sigemptyset(&pending);
@@ -149,6 +161,10 @@ void TurnLoop::take_signals(LoopHandler& handler) {
     ++(is_passed_on ? came.passed_on : came.directly);
     if (std::max(came.passed_on, came.directly) == before) continue;  // the other half of one that was taken
     if (number == SIGHUP && hangups_end_ && interrupted_) continue;   // the terminal's kernel and its shell each send one
+    if (ends && interrupted_ && only_counts_) {
+      told_again_ = true;
+      continue;
+    }
     if (ends && interrupted_) {
       if (at_abrupt_end_) at_abrupt_end_();
       _exit(exit_code(ErrorKind::interrupted));

@@ -55,6 +55,9 @@ class TurnLoop {
   void take_service_manager(host::ServiceManager manager) { service_manager_ = std::move(manager); }
   [[nodiscard]] host::ServiceManager& service_manager() { return service_manager_; }
   [[nodiscard]] bool is_interrupted() const { return interrupted_; }  // SIGINT or SIGTERM was taken. From any thread
+  // After the last run: how often SIGINT or SIGTERM has come, those that wait now included: 0, 1, or 2 and more. A second one ends
+  // nothing from here on: who asks does.
+  [[nodiscard]] unsigned times_told_to_end();
   // At the end: whoever waits for our last output may be interrupted again. What came before ends nothing any more.
   void release_signals();
   // Of commands that do not run the loop, and look at this in their own: SIGINT, SIGTERM or an ending SIGHUP came, and
@@ -73,6 +76,8 @@ class TurnLoop {
   RepeatedSignals repeated_;
   std::function<void()> at_abrupt_end_;
   std::atomic<bool> interrupted_ = false;
+  bool only_counts_ = false;
+  bool told_again_ = false;
   // As SIGTERM, unless it is taken for a word of the administrator's, or the process ignores it. Of the process: is_told_to_end()
   // is asked where no loop is at hand.
   static inline bool hangups_end_ = false;

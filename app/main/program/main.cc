@@ -267,7 +267,8 @@ int run_program(int argc, char** argv) {
     // A command that ends has nobody else to leave it to: a service manager ends what its units have left behind. One that listens
     // was told to stop.
     const bool was_told = role != nullptr || end.error.kind == ErrorKind::interrupted;
-    on_complete->finish([was_told] { return was_told || TurnLoop::is_told_to_end(); });
+    on_complete->finish([&] { return was_told || loop.times_told_to_end() > 0; }, on_complete_patience,
+                        [&loop] { return loop.times_told_to_end() > 1; });
   }
   loop.release_signals();
   if (end.error.kind != ErrorKind::ok) (*reporter)->error(end.error);

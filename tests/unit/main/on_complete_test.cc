@@ -137,4 +137,21 @@ TEST_CASE("on_complete__a_command_that_takes_long__is_left_by_who_is_told_to_end
   std::ofstream(gate) << "go";
 }
 
+TEST_CASE("on_complete__a_command_that_takes_long__is_left_at_once_by_who_is_told_again") {
+  const TemporaryDirectory directory;
+  const std::string gate = directory.path("gate");
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  const Helped helped("cat '" + gate + "' > /dev/null");
+  helped.on_complete->run("{}");
+  unsigned asked = 0;
+  helped.on_complete->finish([] { return false; }, on_complete_patience,
+                             [&] {
+                               if (++asked == 3) std::ofstream(gate) << "go";  // it would wait no longer for anything
+                               return asked == 2;
+                             });
+  CHECK(asked == 2);
+  CHECK(helped.told("1 command(s) have not ended: they go on without this process") == 1);
+  std::ofstream(gate) << "go";
+}
+
 }  // namespace ccixfer::program

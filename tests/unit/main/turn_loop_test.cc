@@ -210,6 +210,29 @@ TEST_CASE("turn_loop__a_signal_that_waits_when_they_are_released__ends_nothing")
 }
 
 // Whoever signals a whole group of processes, or a whole service, signals a job's two.
+TEST_CASE("turn_loop__signals_behind_the_last_run__are_counted_with_the_one_that_ended_it") {
+  for (const bool in_the_run : {false, true}) {
+    const int code = ended([&] {
+      TurnLoop loop;
+      Counting user;
+      user.turns = 1000;
+      user.waits = true;
+      user.at_turn = [&] {
+        if (user.seen == 0) raise(SIGTERM);
+      };
+      user.at_signal = [&] { user.turns = user.seen; };
+      if (in_the_run) loop.run(user);
+      const unsigned before = in_the_run ? 1 : 0;
+      if (loop.times_told_to_end() != before) return 1;
+      raise(SIGINT);
+      if (loop.times_told_to_end() != before + 1 || loop.times_told_to_end() != before + 1) return 2;
+      raise(SIGTERM);
+      return loop.times_told_to_end() == 2 ? 0 : 3;
+    });
+    CHECK(code == 0);
+  }
+}
+
 TEST_CASE("turn_loop__a_signal_that_the_parent_passes_on_too__counts_once") {
   const auto pass_on = [](int number) {
     sigval value{};
