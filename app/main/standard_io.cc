@@ -50,12 +50,14 @@ Result<std::string> read_text(const std::string& file, size_t bytes_max, std::op
   if (!is_input && !own) return wrong(std::strerror(errno));
   const int fd = is_input ? STDIN_FILENO : own.get();
   std::string text;
+  size_t blank = 0;
   std::vector<char> buffer(end ? 1 : 1u << 16);
   while (text.size() <= bytes_max) {
     if (!wait_until_ready(fd, POLLIN)) return tl::unexpected(told_to_end);
     const ssize_t got = ::read(fd, buffer.data(), buffer.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) return wrong(std::strerror(errno));
+    if (got > 0 && end && buffer.front() == *end && text.empty() && blank++ < bytes_max) continue;
     if (got == 0 || (end && buffer.front() == *end)) return text;
     text.append(buffer.data(), static_cast<size_t>(got));
   }

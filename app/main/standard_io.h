@@ -15,7 +15,7 @@ namespace ccixfer::program {
 [[nodiscard]] bool wait_until_ready(int fd, short events);
 
 // What is in a file, or comes from standard input ("-"): up to its end, or to the first `end` byte, which is left out and behind
-// which nothing is read. More than `bytes_max` is an error.
+// which nothing is read; those before anything else count for nothing. More than `bytes_max` is an error.
 [[nodiscard]] Result<std::string> read_text(const std::string& file, size_t bytes_max, std::optional<char> end = std::nullopt);
 
 // A file that is to be read more than once, at its beginning. Of what has none, a pipe or a FIFO, all that comes is copied first,

@@ -79,6 +79,29 @@ TEST_CASE("find_place__a_file_of_a_ticket__is_read_no_further_than_a_ticket_is_l
   CHECK(find_place("@" + here.path("ticket"), {}).error().message.starts_with("cannot read the ticket: "));
 }
 
+TEST_CASE("find_place__a_file_of_a_ticket_with_a_path_behind_it__the_path_is_behind_that_of_the_file") {
+  const recv::test::TemporaryDirectory here;
+  const std::string ticket = ticket_of({"tcp://h:2"});
+  const auto path = [&](const std::string& text, const std::string& behind) {
+    here.write("keys/ticket", text);
+    const auto place = find_place("@" + here.path("keys/ticket") + behind, {});
+    return place ? place->targets.front().path : "? " + place.error().message;
+  };
+  CHECK(path(ticket, "").empty());
+  CHECK(path(ticket, "/").empty());
+  CHECK(path(ticket, "/sub/") == "sub/");
+  CHECK(path(ticket, "/sub/dir") == "sub/dir");
+  CHECK(path(ticket + "/top", "/sub/") == "top/sub/");
+  CHECK(path(ticket + "/top/\n", "/sub/") == "top/sub/");
+  CHECK(path(ticket + "/top/", "") == "top/");
+  CHECK(path("\n\n" + ticket + "\n", "/sub") == "sub");  // blank lines in front
+  CHECK(path("\n\n", "").starts_with("? cannot read the ticket: "));
+  CHECK(path(std::string(1u << 20, '\n') + ticket, "").starts_with("? cannot read the ticket: "));
+  const auto none = find_place("@" + here.path("keys/none/sub"), {});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().message.starts_with("cannot read the ticket: " + here.path("keys/none/sub")));
+}
+
 // What asks a peer for a longer one would be a bug of ours (session::encode).
 TEST_CASE("find_place__a_path_of_more_bytes_than_a_path_may_have__is_refused") {
   const std::string longest(4096, 'p');
