@@ -82,7 +82,7 @@ class Parser {
         const char* const what = argv[1][0] == '-' ? "no option here, a command comes first" : "no such command";
         return usage("bad command line", printable(argv[1]), fmt::format("{}: see ccixfer --help", what));
       }
-      return usage("bad command line", one_line(problem.what()), fmt::format("see {} --help", chosen_name()));
+      return usage("bad command line", one_line(problem.what()), remedy_of(argc, argv, chosen_name()));
     }
     for (const CLI::App* command : app_.get_subcommands())
       if (const auto option = option_without_value(*command)) return usage("bad command line", *option, without_value);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace ccixfer::program {
@@ -29,6 +30,29 @@ std::optional<std::string> option_without_value(const CLI::App& command) {
     if (has_empty && !option->get_positional() && option->get_name() != "--suffix") return option->get_name();
   }
   return std::nullopt;
+}
+
+std::string remedy_of(int argc, const char* const* argv, const std::string& command) {
+  struct OfRsync {
+    std::string_view word;
+    const char* remedy;
+  };
+  constexpr std::array known{
+      OfRsync{"-r", "leave -r out: directories are sent with all that is in them"},
+      OfRsync{"-rv", "leave -r out: directories are sent with all that is in them"},
+      OfRsync{"--recursive", "leave it out: directories are sent with all that is in them"},
+      OfRsync{"--partial", "leave it out: what was interrupted is always resumed"},
+      OfRsync{"--delete-after", "write --delete, which deletes after the transfer"},
+      OfRsync{"--delete-delay", "write --delete, which deletes after the transfer"},
+      OfRsync{"--delete-before", "write --delete, which deletes after the transfer"},
+      OfRsync{"--delete-during", "write --delete, which deletes after the transfer"},
+  };
+  const bool transfers = command.ends_with(" send") || command.ends_with(" recv");
+  for (int i = 1; transfers && i < argc && argv[i] != std::string_view("--"); ++i) {
+    const auto* const found = std::find_if(known.begin(), known.end(), [&](const OfRsync& one) { return one.word == argv[i]; });
+    if (found != known.end()) return found->remedy;
+  }
+  return "see " + command + " --help";
 }
 
 std::string why_no_count(const std::string& text) {

@@ -17,6 +17,9 @@ namespace ccixfer::program {
 // The same of `--option ''`: whoever wrote that meant some value. Only a suffix may be empty.
 [[nodiscard]] std::optional<std::string> option_without_value(const CLI::App& command);
 
+// What to do about a word that is no option: of one that rsync has, that it is not needed here; else to read the help of `command`.
+[[nodiscard]] std::string remedy_of(int argc, const char* const* argv, const std::string& command);
+
 // CLI11 takes -1 for the largest number. "": it is a count.
 [[nodiscard]] std::string why_no_count(const std::string& text);
 

@@ -40,4 +40,13 @@ TEST_CASE("cli__stop_at__is_of_the_side_that_dials") {
   CHECK(complaint({"recv", "--root", "d", "--stop-at", "06:30"}).find("--stop-at with --root") != std::string::npos);
 }
 
+TEST_CASE("cli__words_of_rsync__are_no_options_and_the_complaint_says_what_to_do") {
+  for (const char* word : {"-r", "-rv", "--recursive"})
+    CHECK(complaint({"send", word, "a", "tcp://h:1"}).find("directories are sent with all that is in them") != std::string::npos);
+  CHECK(complaint({"send", "--partial", "a", "tcp://h:1"}).ends_with("what was interrupted is always resumed"));
+  CHECK(complaint({"recv", "--delete-after", "tcp://h:1", "d"}).ends_with("write --delete, which deletes after the transfer"));
+  CHECK(complaint({"send", "--nothing-of-that", "a", "tcp://h:1"}).ends_with("see ccixfer send --help"));
+  CHECK(complaint({"ping", "-r", "tcp://h:1"}).ends_with("see ccixfer ping --help"));
+}
+
 }  // namespace ccixfer::program
