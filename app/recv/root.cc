@@ -130,7 +130,7 @@ Result<void> Root::renew() {
   if (when_replaced_ && is_other) {
     out_of_reach_ = true;
     return fail(*when_replaced_,
-                fmt::format("the directory was moved or replaced: {}: start this command again", printable(opened_->path)));
+                fmt::format("the directory was moved or replaced: {}: start what receives there again", printable(opened_->path)));
   }
   log(LogLevel::warning, "{}: moved, removed or replaced, or its .ccixfer was: what is there now is opened",
       printable(opened_->path));

@@ -84,6 +84,22 @@ TEST_CASE("root__file_system_is_read_only__said_so") {
   CHECK(root.error().message.find("Read-only file system") != std::string::npos);
 }
 
+TEST_CASE("root__replaced_where_it_cannot_be_opened_again__says_what_to_start_to_whichever_side_hears_it") {
+  TemporaryDirectory temporary;
+  std::filesystem::create_directory(temporary.path("root"));
+  FaultyFiles files;
+  const auto root = Root::open(files, temporary.path("root")).value();
+  root->fix(ErrorKind::interrupted);
+  std::filesystem::rename(temporary.path("root"), temporary.path("elsewhere"));
+  std::filesystem::create_directory(temporary.path("root"));
+  root->opened()->stale.store(true);
+  const auto renewed = root->renew();
+  REQUIRE_FALSE(renewed);
+  CHECK(renewed.error().kind == ErrorKind::interrupted);
+  CHECK(renewed.error().message.ends_with("start what receives there again"));
+  CHECK(root->is_out_of_reach());
+}
+
 TEST_CASE("root__opened__knows_what_a_new_file_gets_and_leaves_none") {
   TemporaryDirectory temporary;
   FaultyFiles files;
