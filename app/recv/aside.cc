@@ -9,9 +9,9 @@
 namespace ccixfer::recv {
 
 Result<std::string> beside(std::string_view base, std::string_view given) {
-  const auto refuse = [&](std::string_view why) {
+  const auto refuse = [whole = given](std::string_view why) {
     return fail(ErrorKind::not_authorised,
-                fmt::format("{}: {}: name a directory below the receiver's root", printable(given), why));
+                fmt::format("{}: {}: name a directory below the receiver's root", printable(whole), why));
   };
   std::string path = given.starts_with('/') ? std::string() : std::string(base);
   while (!given.empty()) {

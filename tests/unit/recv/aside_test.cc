@@ -75,6 +75,9 @@ TEST_CASE("aside__beside__relative_to_the_destination_and_never_out_of_the_root"
     REQUIRE_FALSE(refused);
     CHECK(refused.error().kind == ErrorKind::not_authorised);
   }
+  CHECK(beside("a/b", "../../../out").error().message ==
+        "../../../out: it leaves the root: name a directory below the receiver's root");
+  CHECK(beside("", ".ccixfer/x").error().message == ".ccixfer/x: it is reserved: name a directory below the receiver's root");
   CHECK_FALSE(beside("a", std::string("b\0c", 3)));
   CHECK_FALSE(beside("a", std::string(5000, 'x')));
 }
