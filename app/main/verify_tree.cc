@@ -119,8 +119,13 @@ class Comparison {
   Comparison(const Process& process, const receipt::Checked& checked, bool ignores_extra, ports::FileSystem& files, int directory)
       : process_(process), archive_(checked.header.archive), ignores_extra_(ignores_extra), files_(files), directory_(directory) {}
 
-  void missing(const Entry& entry) { add({entry.path, entry.size_bytes, "missing", {}}); }
+  void missing(const Entry& entry) {
+    // Nobody knows what stands in a directory that was told as unreadable.
+    if (!unlisted_.empty() && entry.path.starts_with(unlisted_ + "/")) return;
+    add({entry.path, entry.size_bytes, "missing", {}});
+  }
   void extra(const Found& found) {
+    if (!found.problem.empty()) unlisted_ = found.path;
     if (found.problem.empty() && (ignores_extra_ || !found.type)) return;
     add({found.path, found.stat.size_bytes, found.problem.empty() ? "extra" : "unreadable", found.problem});
   }
@@ -205,6 +210,7 @@ class Comparison {
     if (*now.sha256 != *verdict.wanted->sha256) alter(verdict, "its content");
   }
 
+  std::string unlisted_;  // the last directory that could not be listed: what is in it comes next
   const Process& process_;
   const bool archive_;
   const bool ignores_extra_;

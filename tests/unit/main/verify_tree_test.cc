@@ -1,0 +1,34 @@
+// What `ccixfer verify` says of a tree beside its receipt.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/main/running.h"
+#include "tests/unit/recv/not_root.h"
+
+using namespace ccixfer;
+using namespace ccixfer::program;
+using namespace ccixfer::program::test;
+
+TEST_CASE("verify__a_directory_that_cannot_be_read__is_told_and_nothing_in_it_is_missing") {
+  const TemporaryDirectory here;
+  REQUIRE(::chmod(here.path().c_str(), 0755) == 0);
+  for (const char* file : {"from/a/1", "from/a/b/2", "from/a.c", "from/gone"}) here.write(file, "x");
+  here.write("root/there", "");
+  {
+    Running receiving_side(receiving(receiver(here.path("root"))));
+    SendCommand push = send_of({here.path("from/")}, receiving_side.uri() + "/v/");
+    push.transfer.receipt = here.path("receipt");
+    REQUIRE(Ran(sending(push)).end.error.kind == ErrorKind::ok);
+  }
+  REQUIRE(::unlink(here.path("root/v/gone").c_str()) == 0);
+  REQUIRE(::chmod(here.path("root/v/a").c_str(), 0) == 0);
+  REQUIRE(::chmod(here.path("receipt").c_str(), 0644) == 0);
+  const recv::test::NotRoot account;
+  VerifyCommand command;
+  command.common = insecure();
+  command.receipt = here.path("receipt");
+  command.directory = here.path("root/v");
+  const Error error = Ran([&](const Process& process) { return run_verify(process, command); }).end.error;
+  CHECK(error.kind == ErrorKind::integrity);
+  CHECK(error.message.ends_with("0 altered, 1 missing, 0 extra, 1 unreadable"));
+}
