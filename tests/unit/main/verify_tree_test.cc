@@ -2,6 +2,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "tests/unit/main/running.h"
 #include "tests/unit/recv/not_root.h"
 
@@ -10,8 +12,12 @@ using namespace ccixfer::program;
 using namespace ccixfer::program::test;
 
 TEST_CASE("verify__a_directory_that_cannot_be_read__is_told_and_nothing_in_it_is_missing") {
-  const TemporaryDirectory here;
-  REQUIRE(::chmod(here.path().c_str(), 0755) == 0);
+  std::optional<TemporaryDirectory> place;
+  {
+    const recv::test::NotRoot account;  // a place that it reaches
+    place.emplace();
+  }
+  const TemporaryDirectory& here = *place;
   for (const char* file : {"from/a/1", "from/a/b/2", "from/a.c", "from/gone"}) here.write(file, "x");
   here.write("root/there", "");
   {
