@@ -350,6 +350,7 @@ class HeardReceipt final : public receipt::Sink {
  public:
   Said paths;
   void on_entry(const receipt::Entry& entry) override { paths.push_back(entry.path); }
+  void on_unlisted() override {}
 };
 
 // The stages that answers reach, with files on a disk.

@@ -12,6 +12,7 @@ class Heard final : public receipt::Sink {
  public:
   std::map<std::string, receipt::Entry> entries;
   void on_entry(const receipt::Entry& entry) override { entries[entry.path] = entry; }
+  void on_unlisted() override {}
 };
 
 }  // namespace
