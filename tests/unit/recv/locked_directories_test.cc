@@ -186,7 +186,7 @@ TEST_CASE("receipt__delivered_entries_that_the_receiver_may_not_read__listed_all
   const bool is_again = GENERATE(false, true);  // all was there already
   CAPTURE(mode, is_again);
   Listed listed;
-  DestinationOptions options = archive_options;
+  DestinationOptions options = of_archive;
   options.receipt = &listed;
   Rig rig(options);
   rig.work.newest_first = GENERATE(false, true);  // a directory's mode does not overtake the look at what is in it
