@@ -55,10 +55,10 @@ void let_writes_fail() {
   sigaction(SIGXFSZ, &ignore, nullptr);  // beyond RLIMIT_FSIZE
 }
 
-TurnLoop::TurnLoop() {
+TurnLoop::TurnLoop() : hangups_end_(!is_ignored(SIGHUP)) {
   raise_open_files();
   let_writes_fail();
-  hangups_end_ = !is_ignored(SIGHUP);
+  last_hangups_end_ = hangups_end_;
   sigset_t set = set_of({SIGINT, SIGTERM, SIGUSR1});
   if (hangups_end_) sigaddset(&set, SIGHUP);
   CHECK(sigprocmask(SIG_BLOCK, &set, nullptr) == 0);
@@ -72,6 +72,7 @@ TurnLoop::TurnLoop() {
 
 void TurnLoop::take_hangups() {
   hangups_end_ = false;
+  last_hangups_end_ = false;
   const sigset_t set = set_of({SIGINT, SIGTERM, SIGUSR1, SIGHUP});
   CHECK(sigprocmask(SIG_BLOCK, &set, nullptr) == 0);
   CHECK(signalfd(signals_.get(), &set, 0) == signals_.get());
@@ -103,7 +104,7 @@ bool TurnLoop::is_told_to_end() {
   sigemptyset(&pending);
   if (sigpending(&pending) != 0) return false;
   return sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-         (hangups_end_ && sigismember(&pending, SIGHUP) == 1);
+         (last_hangups_end_ && sigismember(&pending, SIGHUP) == 1);
 }
 
 TurnLoop::~TurnLoop() = default;

@@ -78,9 +78,10 @@ class TurnLoop {
   std::atomic<bool> interrupted_ = false;
   bool only_counts_ = false;
   bool told_again_ = false;
-  // As SIGTERM, unless it is taken for a word of the administrator's, or the process ignores it. Of the process: is_told_to_end()
-  // is asked where no loop is at hand.
-  static inline bool hangups_end_ = false;
+  // As SIGTERM, unless it is taken for a word of the administrator's, or the process ignores it.
+  bool hangups_end_;
+  static inline std::atomic<bool> last_hangups_end_ =
+      false;  // of the loop made last: is_told_to_end() is asked where none is at hand
   host::ServiceManager service_manager_;
   std::shared_ptr<host::Waker> waker_;
   std::optional<host::WatchList> watched_;

@@ -423,16 +423,25 @@ TEST_CASE("source__checksum__entries_carry_digests") {
   CHECK(bench.receiver.by_path("large")->entry.digest == bench.receiver.by_path("large")->end->digest);
 }
 
-TEST_CASE("source__missing__source_selection_with_its_name") {
+TEST_CASE("source__all_missing__source_selection_with_the_first_name") {
   const TempDir dir;
-  dir.file("a", "A");
-  Bench bench(options_of({dir.path("a"), dir.path("nothing")}, session::option_directory));
+  Bench bench(options_of({dir.path("nothing"), dir.path("none")}, session::option_directory));
   bench.run();
   REQUIRE(bench.source->error() != nullptr);
   CHECK(bench.source->error()->kind == ErrorKind::source_selection);
   CHECK(bench.source->error()->message.find("nothing") != std::string::npos);
   REQUIRE(bench.receiver.abort);
   CHECK(bench.receiver.entries.empty());
+}
+
+TEST_CASE("source__one_of_two_missing__the_other_is_sent_and_it_has_failed") {
+  const TempDir dir;
+  dir.file("a", "A");
+  Bench bench(options_of({dir.path("nothing"), dir.path("a")}, session::option_directory));
+  bench.run();
+  CHECK(bench.source->error() == nullptr);
+  CHECK(bench.tally().files_failed == 1);
+  CHECK(bench.receiver.by_path("a") != nullptr);
 }
 
 TEST_CASE("source__rate_cap__bytes_wait_for_their_time") {
