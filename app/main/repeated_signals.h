@@ -9,7 +9,7 @@
 namespace ccixfer::program {
 
 // So long after the first one; whoever means a second one (a person, a service manager) takes longer, or is the kernel.
-inline constexpr Duration repeated_within = std::chrono::milliseconds(100);
+inline constexpr Duration repeated_within = std::chrono::milliseconds(25);
 
 class RepeatedSignals {
  public:

@@ -68,7 +68,7 @@ def test_second_signal__the_router_ends_at_once_with_20_and_the_transfer_resumes
         refused = subprocess.run([*sites.sender.prefix, str(BINARY), "ping", "-c", str(sites.sender_config), "--timeout", "5", "--insecure",
                                   routed(receiver.uris)], capture_output=True, text=True, check=False, timeout=60)
         check(refused.returncode != 0 and "drain" in refused.stderr, f"a router that drains took a connection: {refused.stderr}")
-        sites.west_router.kill(signal.SIGTERM)
+        sites.west_router.kill(signal.SIGINT)
         check(sites.west_router.wait() == 20, sites.west_router.tail())
         check(not uri_file.exists(), "the uri file is still there")
         sites.start_router("west")
