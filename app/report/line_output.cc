@@ -34,7 +34,11 @@ size_t piece_of(std::string_view text) {
 }  // namespace
 
 LineOutput::LineOutput(int fd, std::function<bool()> told_to_end, AfterFailure after_failure)
-    : own_(own_terminal(fd)), fd_(own_ >= 0 ? own_ : fd), told_to_end_(std::move(told_to_end)), after_failure_(after_failure) {}
+    : own_(own_terminal(fd)),
+      fd_(own_ >= 0 ? own_ : fd),
+      told_to_end_(std::move(told_to_end)),
+      after_failure_(after_failure),
+      open_(fd >= 0) {}
 
 LineOutput::~LineOutput() {
   if (own_ >= 0) ::close(own_);

@@ -44,7 +44,7 @@ class LineOutput {
   const int fd_;
   const std::function<bool()> told_to_end_;
   const AfterFailure after_failure_;
-  bool open_ = true;  // false: nothing is written any more
+  bool open_;  // false: nothing is written, or nothing any more
   int error_ = 0;
   std::string queue_;
   size_t written_ = 0;  // of queue_

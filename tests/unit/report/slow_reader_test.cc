@@ -63,6 +63,15 @@ constexpr size_t mebibyte = 1u << 20;
 
 }  // namespace
 
+// poll(2) never calls a descriptor that is none ready.
+TEST_CASE("line_output__no_descriptor__waits_for_nobody") {
+  LineOutput output(-1);
+  output.line("nobody hears it");
+  REQUIRE_FALSE(output.waiting());
+  output.flush_all();
+  CHECK(output.error() == 0);
+}
+
 TEST_CASE("reporter__lines_that_nobody_reads_yet__hold_up_nothing_and_come_all_in_the_end") {
   const bool nonblocking = GENERATE(true, false);
   Pipe text, output, events;
