@@ -46,12 +46,8 @@ class ControllingTerminal {
   [[nodiscard]] static bool is_there() {
     return host::Descriptor(::open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY)) ? true : false;
   }
-  [[nodiscard]] static bool is_ignored() {
-    struct sigaction now {};
-    return ::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
-  }
   const bool was_there_ = is_there();
-  const bool outlives_ = is_ignored();
+  const bool outlives_ = is_ignored(SIGHUP);
 };
 
 Error interruption(const char* what_to_do) {

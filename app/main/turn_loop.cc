@@ -33,12 +33,6 @@ void raise_open_files() {
   static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-// nohup(1) and its like: the process is to outlive its terminal. A signal that is blocked would come in spite of that.
-bool is_ignored(int number) {
-  struct sigaction now {};
-  return sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
 sigset_t set_of(std::initializer_list<int> numbers) {
   sigset_t set;
   sigemptyset(&set);
@@ -53,6 +47,11 @@ void let_writes_fail() {
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
   sigaction(SIGXFSZ, &ignore, nullptr);  // beyond RLIMIT_FSIZE
+}
+
+bool is_ignored(int signal_number) {
+  struct sigaction now {};
+  return sigaction(signal_number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 TurnLoop::TurnLoop() : hangups_end_(!is_ignored(SIGHUP)) {

@@ -26,6 +26,9 @@ inline constexpr int passed_on_mark = 0x63636a6f;  // sigqueue(3)'s value of a s
 // From now on a write that nobody can take is an error of that write, and ends no process.
 void let_writes_fail();
 
+// nohup(1) and its like, for SIGHUP: the process is to outlive its terminal. A signal that is blocked would come in spite of that.
+[[nodiscard]] bool is_ignored(int signal_number);
+
 class LoopHandler {
  public:
   virtual ~LoopHandler() = default;

@@ -209,7 +209,6 @@ TEST_CASE("turn_loop__a_signal_that_waits_when_they_are_released__ends_nothing")
   CHECK(code == 0);
 }
 
-// Whoever signals a whole group of processes, or a whole service, signals a job's two.
 TEST_CASE("turn_loop__signals_behind_the_last_run__are_counted_with_the_one_that_ended_it") {
   for (const bool in_the_run : {false, true}) {
     const int code = ended([&] {
@@ -233,6 +232,7 @@ TEST_CASE("turn_loop__signals_behind_the_last_run__are_counted_with_the_one_that
   }
 }
 
+// Whoever signals a whole group of processes, or a whole service, signals a job's two.
 TEST_CASE("turn_loop__a_signal_that_the_parent_passes_on_too__counts_once") {
   const auto pass_on = [](int number) {
     sigval value{};
