@@ -57,7 +57,7 @@ ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const
     if (result >= 0 && (!promised(before, listed) || (listed.exact && version_of(before) != listed.version))) break;
     int64_t bytes = result;
     if (result >= 0) bytes = read_all(files, fd, into, 0);
-    if (bytes >= 0) result = files.fstat(fd, behind);
+    if (bytes >= 0) result = files.fstat_fresh(fd, behind);
     if (bytes < 0 || result < 0) {
       outcome = of_errno(bytes < 0 ? bytes : result);
       break;
@@ -136,7 +136,7 @@ int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed
 
 ReadOutcome check_listed(ports::FileSystem& files, int fd, const Listed& listed) {
   FileStat stat;
-  const int result = files.fstat(fd, stat);
+  const int result = files.fstat_fresh(fd, stat);
   if (result < 0) return of_errno(result);
   if (!promised(stat, listed) || version_of(stat) != listed.version) return {SourceOutcome::changed, 0};
   return {};

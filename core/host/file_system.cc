@@ -5,13 +5,11 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/limits.h>
-#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -27,6 +25,7 @@
 
 #include "core/base/hash.h"
 #include "core/host/accounts.h"
+#include "core/host/file_system_kind.h"
 #include "core/host/kernel_version.h"
 #include "core/memory/file_view.h"
 
@@ -48,28 +47,6 @@ constexpr size_t attribute_names_bytes = 4096, attribute_bytes = 1024;  // at fi
 
 constexpr Duration lease_pause_min = std::chrono::milliseconds(1), lease_pause_max = std::chrono::milliseconds(100);
 constexpr Duration lease_wait_max = std::chrono::seconds(60);
-
-constexpr uint32_t xfs_magic = 0x58465342;  // linux/magic.h has it only since 2023
-
-// Whether the descriptor's file is one of this host's page cache and nobody else's: on such a file system a write takes the lock of
-// the file, and a page that was shown is what a read would give. Others (Lustre, GPFS, NFS, FUSE) have rules of their own.
-enum class Kind : uint8_t { other, local, in_memory };
-Kind kind_of_file_system(int fd) {
-  struct statfs raw;
-  if (::fstatfs(fd, &raw) != 0) return Kind::other;
-  const auto type = static_cast<uint32_t>(raw.f_type);
-  if (type == TMPFS_MAGIC) return Kind::in_memory;
-  return type == EXT4_SUPER_MAGIC || type == xfs_magic || type == BTRFS_SUPER_MAGIC ? Kind::local : Kind::other;
-}
-
-bool has_lasting_identity(int fd) {
-  struct statfs raw;
-  if (::fstatfs(fd, &raw) != 0) return false;
-  constexpr std::array<uint32_t, 7> forgetful{MSDOS_SUPER_MAGIC, 0x2011bab0 /* exfat */, 0x65735546 /* FUSE */,
-                                              V9FS_MAGIC,        SMB_SUPER_MAGIC,        0xff534d42 /* CIFS */,
-                                              0xfe534d42 /* SMB2 */};
-  return std::find(forgetful.begin(), forgetful.end(), static_cast<uint32_t>(raw.f_type)) == forgetful.end();
-}
 
 // A name as the kernel wants it: terminated, without a NUL inside, not longer than PATH_MAX.
 class CName {
@@ -310,12 +287,12 @@ int64_t PosixFileSystem::read_stream(int fd, MutableBytes into) {
 }
 
 int PosixFileSystem::show(int fd, MutableBytes at, uint64_t offset_bytes) {
-  const Kind kind = shows_ ? kind_of_file_system(fd) : Kind::other;
-  if (kind == Kind::other) return -ENOTSUP;
+  const FileSystemKind kind = shows_ ? kind_of_file_system(fd) : FileSystemKind::other;
+  if (kind == FileSystemKind::other) return -ENOTSUP;
   // Pages of a hole would be made in the file, out of the user's memory, as a write makes them; a read makes none.
-  if (kind == Kind::in_memory && has_hole(fd, offset_bytes, at.size())) return -ENOTSUP;
+  if (kind == FileSystemKind::in_memory && has_hole(fd, offset_bytes, at.size())) return -ENOTSUP;
   // All of it is asked for at once; page by page a disk would be asked for little at a time.
-  if (kind == Kind::local) {
+  if (kind == FileSystemKind::local) {
     static_cast<void>(::posix_fadvise(fd, static_cast<off_t>(offset_bytes), static_cast<off_t>(at.size()), POSIX_FADV_WILLNEED));
   }
   return memory::show_file(at, fd, offset_bytes);
@@ -336,6 +313,12 @@ int PosixFileSystem::fstat(int fd, FileStat& out) {
   const int result = call([&] { return ::fstat(fd, &raw); });
   if (result >= 0) fill(out, raw);
   return result;
+}
+
+int PosixFileSystem::fstat_fresh(int fd, FileStat& out) {
+  struct statx asked;  // what it says is what fstat gives from now on, where the kernel keeps attributes of another host
+  (void)::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &asked);
+  return fstat(fd, out);
 }
 
 int PosixFileSystem::stat_at(int directory, std::string_view name, FileStat& out, bool follow) {
@@ -462,7 +445,7 @@ int PosixFileSystem::space(int fd, ports::SpaceInfo& out) {
   // Some file systems keep no count of inodes (all zero): then there is no bound to report.
   out.free_inodes = raw.f_files == 0 ? std::numeric_limits<uint64_t>::max() : uint64_t{raw.f_favail};
   out.read_only = (raw.f_flag & ST_RDONLY) != 0;
-  const bool is_known = kind_of_file_system(fd) != Kind::other;
+  const bool is_known = kind_of_file_system(fd) != FileSystemKind::other;
   out.one_writer_a_file = is_known;
   // Others have write-back of their own (Lustre, GPFS), or stand before one that does not pass it on (overlayfs).
   out.syncfs_tells = is_known && !(running_kernel() < kernel_whose_syncfs_tells_of_data);

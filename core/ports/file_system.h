@@ -108,6 +108,8 @@ class FileSystem {
   // `to` is as it was: between these files, or at these offsets, it is not possible, and the bytes are to be read and written.
   virtual int clone_range(int from, uint64_t from_bytes, int to, uint64_t to_bytes, uint64_t bytes);
   virtual int fstat(int fd, FileStat& out) = 0;
+  // As its server has it now (statx(2), AT_STATX_FORCE_SYNC): fstat of a file on NFS may be seconds old.
+  virtual int fstat_fresh(int fd, FileStat& out) { return fstat(fd, out); }
   virtual int stat_at(int directory, std::string_view name, FileStat& out, bool follow) = 0;  // single component below a descriptor
   // Some of a directory's names, without . and ..: the first ones, or those that follow what this descriptor gave last. 0: these
   // were the last; > 0: there may be more. A name that stays throughout comes exactly once, whatever else changes in between.

@@ -81,8 +81,13 @@ TEST_CASE("file_system__file_written_at_offsets__reads_back_with_partial_results
   CHECK(stat.type == FileType::regular);
   CHECK(stat.size_bytes == 5);
   CHECK(stat.links == 1);
+  FileStat fresh;
+  CHECK(files.fstat_fresh(fd, fresh) == 0);
+  CHECK(fresh.size_bytes == 5);
+  CHECK(fresh.ctime == stat.ctime);
   files.close(fd);
   CHECK(files.fstat(fd, stat) == -EBADF);
+  CHECK(files.fstat_fresh(fd, stat) == -EBADF);
 }
 
 TEST_CASE("file_system__offsets_past_off_t__are_refused") {

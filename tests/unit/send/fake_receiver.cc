@@ -65,6 +65,7 @@ int WatchedFiles::open(int directory, std::string_view name, ports::OpenFlags fl
 }
 int WatchedFiles::close(int fd) {
   --open_now;
+  kept_.erase(fd);
   return real_.close(fd);
 }
 int64_t WatchedFiles::pread(int fd, MutableBytes into, uint64_t offset_bytes) {
@@ -98,7 +99,17 @@ int WatchedFiles::as_told(int result, ports::FileStat& out) const {
 }
 int WatchedFiles::fstat(int fd, ports::FileStat& out) {
   if (const int error = hook("fstat", ""); error != 0) return error;
-  return as_told(real_.fstat(fd, out), out);
+  if (const auto kept = kept_.find(fd); kept != kept_.end()) {
+    out = kept->second;
+    return 0;
+  }
+  const int result = as_told(real_.fstat(fd, out), out);
+  if (result >= 0 && keeps_attributes) kept_[fd] = out;
+  return result;
+}
+int WatchedFiles::fstat_fresh(int fd, ports::FileStat& out) {
+  kept_.erase(fd);
+  return fstat(fd, out);
 }
 void WatchedFiles::mount(const std::string& place) {
   const auto add = [this, number = devices.size() + 1'000'000](const std::string& path) {

@@ -55,6 +55,7 @@ class WatchedFiles final : public ports::FileSystem {
   size_t names_read = 0;
   size_t write_max = ~size_t{0};
   bool tells_holes = false;                 // else all of a file is data
+  bool keeps_attributes = false;            // as NFS: fstat gives what was there first, until it is asked afresh
   bool owner_above_root = false;            // all is said to belong to user 6 and group 7
   uint64_t written_to = 0;                  // the furthest end of a write
   std::map<uint64_t, uint64_t> devices;     // by inode: what stands on another device than it does
@@ -71,6 +72,7 @@ class WatchedFiles final : public ports::FileSystem {
                        : FileSystem::next_data(fd, from_bytes, begin_bytes, end_bytes);
   }
   int fstat(int fd, ports::FileStat& out) override;
+  int fstat_fresh(int fd, ports::FileStat& out) override;
   int show(int fd, MutableBytes at, uint64_t offset_bytes) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
   int list_attributes(int fd, std::vector<std::string>& names) override;
@@ -100,6 +102,7 @@ class WatchedFiles final : public ports::FileSystem {
  private:
   int as_told(int result, ports::FileStat& out) const;
   host::PosixFileSystem real_;
+  std::map<int, ports::FileStat> kept_;  // by descriptor
 };
 
 class TempDir {

@@ -177,6 +177,31 @@ TEST_CASE("read_pack__a_file_that_is_never_still__is_tried_four_times") {
   CHECK(shelf.pack.items[0].result.outcome == (still_from == 4 ? SourceOutcome::ok : SourceOutcome::changed));
 }
 
+TEST_CASE("reader__attributes_that_the_host_keeps_for_a_while__the_look_behind_the_last_byte_asks_the_server") {
+  Shelf shelf;
+  shelf.files.keeps_attributes = true;
+  shelf.dir.file("f", "content");
+  const Listed listed = shelf.listed("f");
+  shelf.plan("f", listed);
+  uint32_t reads = 0;
+  shelf.files.after_pread = [&](int) {
+    if (++reads == 1) shelf.touch("f");
+  };
+  memory::Loan loan = shelf.pool.lend();
+  send::read_pack(shelf.files, shelf.pack, loan.bytes());
+  CHECK(reads == 2);
+  CHECK(shelf.pack.items[0].result.outcome == SourceOutcome::ok);
+
+  ReadOutcome result;
+  const Listed again = shelf.listed("f");
+  const int file = send::open_listed(shelf.files, {shelf.fd, "f", false}, again, result);
+  REQUIRE(file >= 0);
+  CHECK(send::check_listed(shelf.files, file, again).outcome == SourceOutcome::ok);
+  shelf.touch("f");
+  CHECK(send::check_listed(shelf.files, file, again).outcome == SourceOutcome::changed);
+  shelf.files.close(file);
+}
+
 TEST_CASE("reader__a_file_that_is_not_what_was_listed__changed") {
   Shelf shelf;
   shelf.dir.file("f", "content");
