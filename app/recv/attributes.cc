@@ -25,6 +25,12 @@ bool Policy::may_set(std::string_view extended_name) const {
   return session::is_wanted_extended(extended_name, options, uid == 0) && (setid || !extended_name.starts_with("security."));
 }
 
+bool loses_capabilities(const Policy& policy, const session::Entry& entry) {
+  constexpr std::string_view capabilities = "security.capability";
+  if (policy.may_set(capabilities) || !session::is_wanted_extended(capabilities, policy.options, policy.uid == 0)) return false;
+  return std::any_of(entry.extended.begin(), entry.extended.end(), [](const auto& one) { return one.name == capabilities; });
+}
+
 Policy Policy::of_directories() const {
   Policy policy = *this;
   if (!directory_times) policy.options &= ~uint32_t{session::option_times};

@@ -44,6 +44,9 @@ struct Policy {
   [[nodiscard]] uint32_t created_mode(const Attributes& wanted) const { return wanted.mode & 0777u & ~umask; }  // by open(2) alone
 };
 
+// A file with capabilities (capabilities(7)) arrives without them.
+[[nodiscard]] bool loses_capabilities(const Policy& policy, const session::Entry& entry);
+
 // As read from a descriptor's file, or as a new one has it.
 struct Current {
   uint32_t mode = 0;

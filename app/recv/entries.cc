@@ -133,10 +133,13 @@ bool EntryDecider::Job::is_in_locked(const Decision& decision) {
          leads_into_locked(files_, root_.fd, split_path(decision.path).parent, session_.policy_.uid);
 }
 
-// With the right to them it would have its set-ID bits, as it gets the owner or group that they are of.
+// With the right to them it would have its set-ID bits, as it gets the owner or group that they are of, and its capabilities. Other
+// attributes of security. are labels that the host gives by itself (SELinux has one for every file).
 bool EntryDecider::Job::loses_setid(const Entry& entry) {
   const Policy& policy = session_.policy_;
-  if (policy.setid || !policy.has(session::option_permissions)) return false;
+  if (policy.setid) return false;
+  if (loses_capabilities(policy, entry)) return true;
+  if (!policy.has(session::option_permissions)) return false;
   if (entry.type == EntryType::symlink || entry.type == EntryType::leave) return false;
   if ((entry.mode & mode_setuid) != 0 && (policy.uid == 0 || policy.uid == entry.uid)) return true;
   return (entry.mode & mode_setgid) != 0 && may_give_group(entry.gid);

@@ -33,8 +33,8 @@ std::string words_of_receiver_errno(int error_number) {
 
 std::string words_of_no_setid(uint64_t count) {
   return fmt::format(
-      "{} files and directories come without the set-user-ID or set-group-ID bit that they have at the source, which this peer "
-      "may not bring: `setid = true` of the receiver's [peer.NAME] allows it",
+      "{} files and directories come without the set-user-ID or set-group-ID bit or the capabilities that they have at the source, "
+      "which this peer may not bring: `setid = true` of the receiver's [peer.NAME] allows it",
       count);
 }
 

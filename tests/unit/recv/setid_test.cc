@@ -1,4 +1,5 @@
-// Set-ID bits of a peer that may not bring them: the files and directories that are without them count, and no others.
+// Set-ID bits and capabilities of a peer that may not bring them: the files and directories that are without them count, and no
+// others.
 #include <catch2/catch.hpp>
 
 #include "app/recv/leaves.h"
@@ -77,6 +78,20 @@ TEST_CASE("setid__what_stays_as_it_is__loses_nothing") {
   CHECK_FALSE(place.counts(directory("d", 02775), 5, 6));
   CHECK_FALSE(place.counts(pipe, 5, 6));
   CHECK(place.counts(file("new", 3, 04755), 5, 6));  // what stood before it has stayed, and this one has not
+}
+
+TEST_CASE("setid__capabilities_of_a_program__count_as_the_bits_do") {
+  constexpr uint32_t with_attributes = archive_options | session::option_xattrs;
+  Entry program = file("f", 3, 0755);
+  program.has_extended = true;
+  program.extended = {{"security.capability", "abc"}, {"security.selinux", "label"}};
+  CHECK(Without(0, with_attributes).counts(program, 5, 6));
+  CHECK(Without(0, with_attributes & ~session::option_permissions).counts(program, 5, 6));
+  CHECK_FALSE(Without(0, with_attributes, true).counts(program, 5, 6));
+  CHECK_FALSE(Without(0, archive_options).counts(program, 5, 6));
+  CHECK_FALSE(Without(somebody, with_attributes).counts(program, somebody, 6));
+  program.extended = {{"security.selinux", "label"}, {"user.a", "b"}};
+  CHECK_FALSE(Without(0, with_attributes).counts(program, 5, 6));
 }
 
 }  // namespace ccixfer::recv::test
