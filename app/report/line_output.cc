@@ -46,13 +46,18 @@ LineOutput::~LineOutput() {
 
 void LineOutput::put(std::string_view text) {
   if (!open_) return;
-  queue_.append(text);
+  append(text);
   flush();
   while (open_ && is_full() && !is_told_to_end()) static_cast<void>(wait_and_write());
 }
 
+void LineOutput::append(std::string_view text) {
+  if (std::exchange(is_cut_, false)) queue_ += '\n';
+  queue_.append(text);
+}
+
 void LineOutput::line(std::string_view text) {
-  if (open_) queue_.append(text);
+  if (open_) append(text);
   put("\n");
 }
 
@@ -91,6 +96,7 @@ bool LineOutput::write_some() {
       return false;
     }
     written_ += static_cast<size_t>(wrote);
+    is_line_ended_ = queue_[written_ - 1] == '\n';
   }
   const bool wrote = written_ > before;
   if (written_ == queue_.size() || written_ > (1u << 20)) {
@@ -103,6 +109,7 @@ bool LineOutput::write_some() {
 void LineOutput::give_up(int error) {
   error_ = error;
   open_ = after_failure_ == AfterFailure::next;
+  is_cut_ = !is_line_ended_;
   queue_.clear();
   written_ = 0;
 }

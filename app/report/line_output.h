@@ -15,7 +15,7 @@ inline constexpr size_t line_bytes_queued_max = 64u << 20;  // some 400,000 even
 
 enum class AfterFailure : uint8_t {
   silence,  // nothing is written any more: its reader would miss a part
-  next,     // what waited is lost, and later lines may find a disk that has room again
+  next,     // what waited is lost, and later lines may find a disk that has room again: they begin on a line of their own
 };
 
 class LineOutput {
@@ -36,6 +36,7 @@ class LineOutput {
   [[nodiscard]] int error() const { return error_; }  // errno of the write that failed last; 0: none
 
  private:
+  void append(std::string_view text);
   [[nodiscard]] bool write_some();  // true: something was
   [[nodiscard]] bool wait_and_write();
   [[nodiscard]] bool is_told_to_end() const { return told_to_end_ && told_to_end_(); }
@@ -46,6 +47,8 @@ class LineOutput {
   const AfterFailure after_failure_;
   bool open_;  // false: nothing is written, or nothing any more
   int error_ = 0;
+  bool is_cut_ = false;        // the descriptor got a part of a line, and the rest is lost
+  bool is_line_ended_ = true;  // by what the descriptor got last
   std::string queue_;
   size_t written_ = 0;  // of queue_
 };

@@ -1,6 +1,8 @@
 // Whoever reads slowly, or not at all, what the program says. What may hang is tried in a child.
 #include <fcntl.h>
 #include <pty.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -200,6 +202,32 @@ TEST_CASE("reporter__progress_while_older_lines_wait__is_not_said") {
           if (got > 0) all.append(bytes, static_cast<size_t>(got));
           return all.ends_with("x\nccixfer: last\n") ? 0 : 1;
         }) == 0);
+}
+
+TEST_CASE("line_output__a_disk_is_full_in_the_middle_of_a_line__the_next_one_stands_alone") {
+  const int fd = memfd_create("log", MFD_CLOEXEC);
+  REQUIRE(fd >= 0);
+  CHECK(ended([&] {
+          std::signal(SIGXFSZ, SIG_IGN);
+          rlimit limit{};
+          getrlimit(RLIMIT_FSIZE, &limit);
+          const rlim_t before = std::exchange(limit.rlim_cur, 10);
+          setrlimit(RLIMIT_FSIZE, &limit);
+          LineOutput output(fd, {}, AfterFailure::next);
+          output.line("first");
+          output.line("second");
+          output.line("third");
+          if (output.error() != EFBIG) return 1;
+          limit.rlim_cur = before;
+          setrlimit(RLIMIT_FSIZE, &limit);
+          output.line("fourth");
+          output.line("fifth");
+          return output.waiting() ? 2 : 0;
+        }) == 0);
+  std::string text(100, '\0');
+  text.resize(static_cast<size_t>(pread(fd, text.data(), text.size(), 0)));
+  CHECK(text == "first\nseco\nfourth\nfifth\n");
+  close(fd);
 }
 
 }  // namespace ccixfer::report
