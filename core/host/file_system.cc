@@ -181,9 +181,10 @@ uint64_t generation_of(int directory, const char* name, bool follow) {
 const char* acl_attribute(bool inherited) { return inherited ? "system.posix_acl_default" : "system.posix_acl_access"; }
 bool has_no_acl(int error) { return error == -ENODATA || error == -ENOTSUP || error == -ENOSYS; }
 
-std::array<timespec, 2> only_mtime(FileTime mtime) {
+// File systems of libfuse 2 without `utime_omit_ok` take both times or none, and say nothing of it. So the other time becomes now.
+std::array<timespec, 2> times_of(FileTime mtime) {
   std::array<timespec, 2> times{};
-  times[0].tv_nsec = UTIME_OMIT;
+  times[0].tv_nsec = UTIME_NOW;
   times[1].tv_sec = mtime.seconds;
   times[1].tv_nsec = mtime.nanoseconds;
   return times;
@@ -405,7 +406,7 @@ int PosixFileSystem::set_owner(int fd, uint32_t uid, uint32_t gid) {
 }
 
 int PosixFileSystem::set_mtime(int fd, FileTime mtime) {
-  const auto times = only_mtime(mtime);
+  const auto times = times_of(mtime);
   return call([&] { return ::futimens(fd, times.data()); });
 }
 
@@ -418,7 +419,7 @@ int PosixFileSystem::set_link_owner_at(int directory, std::string_view name, uin
 int PosixFileSystem::set_link_mtime_at(int directory, std::string_view name, FileTime mtime) {
   const CName path(name);
   if (const int error = name_error(directory, name, path); error != 0) return error;
-  const auto times = only_mtime(mtime);
+  const auto times = times_of(mtime);
   return call([&] { return ::utimensat(directory, path.c_str(), times.data(), AT_SYMLINK_NOFOLLOW); });
 }
 

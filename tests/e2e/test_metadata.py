@@ -294,6 +294,31 @@ def test_file_systems_that_refuse_attributes__data_arrive_one_line_and_23():
                 lab.receiver.stop()
 
 
+def test_a_file_system_of_libfuse_2__times_are_kept__and_the_second_run_sends_nothing():
+    with rooted("fuse-times") as lab:
+        source = lab.directory / "run42"
+        (source / "sub").mkdir(parents=True)
+        (source / "sub/f").write_text("data")
+        (source / "link").symlink_to("sub/f")
+        for number, name in enumerate(("sub/f", "link", "sub")):
+            os.utime(source / name, (0, 1_500_000_000 + number), follow_symlinks=False)
+        disk = refusing(lab, "bindfs")
+        if disk is None:
+            return
+        with disk:
+            lab.root = disk.root / "root"
+            lab.root.mkdir()
+            (push, pushed), (pull, _) = both_ways(lab, source, "-a")
+            pulled = disk.root / "pulled"
+            for job, arrived in ((push, pushed), ([*pull[:-1], pulled], pulled)):
+                check(run(job).returncode == 0, f"{job}")
+                for name in ("sub/f", "link", "sub"):
+                    check(os.lstat(arrived / name).st_mtime == os.lstat(source / name).st_mtime, f"{arrived / name}")
+                again = run([*job[:2], "-i", *job[2:]])
+                check(again.returncode == 0 and again.stdout == "", f"{again.stdout}{again.stderr}")
+            lab.receiver.stop()
+
+
 def test_fat__two_names_that_are_one_there__one_fails_and_deleting_keeps_the_older_spelling():
     with rooted("fat-case") as lab:
         source = lab.directory / "run42"
