@@ -82,6 +82,7 @@ Walk::Walk(WalkOptions options)
     Source source;
     source.given = options_.served_root < 0 ? given : served_name(given);
     if (options_.directory) source.name = own_name(given);
+    source.is_content = own_name(given).empty();
     sources_.push_back(std::move(source));
   }
 }
@@ -134,9 +135,9 @@ Result<void> Walk::select(ports::FileSystem& files) {
     if (options_.served_root >= 0 && !session::is_safe_relative_path(source.given)) {
       return fail(ErrorKind::not_authorised, shown + ": not below the served directory");
     }
-    // A link to a directory, with a slash behind or none to name, is the directory. Any other link is sent as one with -a only.
+    // A link to a directory, with a slash behind, is the directory. Any other link is sent as one with -a only.
     int result = stat_source(files, source.given, true, source.stat);
-    if (options_.links && (result < 0 || source.stat.type != FileType::directory || !source.name.empty())) {
+    if (options_.links && (result < 0 || source.stat.type != FileType::directory || !source.is_content)) {
       result = stat_source(files, source.given, false, source.stat);
     }
     // In a push no directory is served, and a loop of links is a source like another that cannot be looked at.

@@ -497,8 +497,11 @@ TEST_CASE("walk__link_to_a_directory_as_source__a_link_or_with_a_slash_the_direc
   dir.file("d/f", "x");
   REQUIRE(::symlink("d", dir.path("l").c_str()) == 0);
   WalkOptions options = of({dir.path("l")});
-  CHECK(lines_of(options) == Lines{">", "f", "<"});  // the session's path names it
+  CHECK(lines_of(options) == Lines{" -> d"});  // the session's path names it
+  options.sources = {dir.path("l/")};
+  CHECK(lines_of(options) == Lines{">", "f", "<"});
   options.directory = true;
+  options.sources = {dir.path("l")};
   CHECK(lines_of(options) == Lines{"l -> d"});
   options.sources = {dir.path("l/")};
   CHECK(lines_of(options) == Lines{">", "f", "<"});
