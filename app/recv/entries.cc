@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "app/recv/entry_job.h"
@@ -65,31 +66,33 @@ int EntryDecider::Job::make_directories(const std::string& path) {
   return 0;  // all of them are there
 }
 
+// A dry run: what make_directories would say, as far as a look at what is there tells it.
+int EntryDecider::Job::would_make_directories(const std::string& path) {
+  HeldDirectoryRef directory;
+  const int error = root_.fd < 0 ? 0 : directories_.open(path, directory);
+  return error == -ELOOP || error == -EXDEV || error == -ENOTDIR ? error : 0;
+}
+
+Error EntryDecider::Job::passes_link(const std::string& path) {
+  return {ErrorKind::not_authorised,
+          fmt::format("{} passes a symbolic link at the receiver: name what it leads to", printable(path))};
+}
+
 // Once a session: the parents of the session's path, or with option_directory the path itself.
 std::optional<Error> EntryDecider::Job::prepare_base() {
   if (session_.base_ready_) return std::nullopt;
   ports::SpaceInfo space;
   if (files_.space(root_.fd, space) >= 0 && space.read_only) return fatal_error(EROFS, session_.base_);
-  if (dry()) {
-    HeldDirectoryRef directory;
-    const int error = directories_.open(session_.base_, directory);
-    if (error == -ELOOP) {
-      return Error{ErrorKind::not_authorised, fmt::format("{} passes a symbolic link", printable(session_.base_))};
-    }
-    session_.base_ready_ = true;
-    return std::nullopt;
-  }
   const bool is_directory = session_.policy_.has(session::option_directory);
-  if (is_directory && !base_is_directory()) session_.base_made_ = true;
+  if (!dry() && is_directory && !base_is_directory()) session_.base_made_ = true;
   const std::string directory = is_directory ? session_.base_ : std::string(split_path(session_.base_).parent);
-  if (const int error = make_directories(directory); error < 0) {
-    if (error == -ELOOP || error == -EXDEV) {
-      return Error{ErrorKind::not_authorised,
-                   fmt::format("{} leaves the receiver's root: it passes a symbolic link", printable(directory))};
-    }
-    if (error == -ENOTDIR)
-      return Error{ErrorKind::file_io, fmt::format("{} is not a directory at the receiver", printable(directory))};
-    if (is_fatal(-error)) return fatal_error(-error, directory);
+  const int error = dry() ? would_make_directories(directory) : make_directories(directory);
+  if (error == -ELOOP) return passes_link(session_.base_);
+  if (error == -EXDEV) return Error{ErrorKind::not_authorised, fmt::format("{} leaves the receiver's root", printable(directory))};
+  if (error == -ENOTDIR)
+    return Error{ErrorKind::file_io, fmt::format("{} is not a directory at the receiver", printable(directory))};
+  if (error < 0 && is_fatal(-error)) return fatal_error(-error, directory);
+  if (error < 0) {
     return Error{ErrorKind::file_io,
                  fmt::format("cannot make the directory {}: {}", printable(directory), std::generic_category().message(-error))};
   }
@@ -102,12 +105,30 @@ bool EntryDecider::Job::base_is_directory() {
   return session_.base_.empty() || directories_.open(session_.base_, directory) == 0;
 }
 
+// A link to a directory below the root. Where it leads is read, and not asked of the host: what is outside is nobody's business.
+bool EntryDecider::Job::base_leads_to_directory() {
+  const SplitPath split = split_path(session_.base_);
+  std::string target;
+  if (open_parent(split.parent) < 0 || files_.readlink_at(parent_->fd(), split.name, target) < 0) return false;
+  if (target.starts_with('/')) return false;
+  const auto path = normalise_path((std::filesystem::path(split.parent) / target).lexically_normal().native());
+  HeldDirectoryRef directory;
+  return path && directories_.open(*path, directory) == 0;
+}
+
 Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   Decision decision;
   decision.type = entry.type;
   decision.path = join_path(session_.base_, entry.path);
   // As cp and rsync do: one thing that is sent to where a directory stands comes into it.
-  if (!entry.name.empty() && base_is_directory()) decision.path = join_path(session_.base_, entry.name);
+  if (!entry.name.empty()) {
+    if (base_is_directory()) {
+      decision.path = join_path(session_.base_, entry.name);
+    } else if (base_leads_to_directory()) {
+      fatal_ = passes_link(session_.base_);
+      return decision;
+    }
+  }
   decision.size_bytes = entry.type == EntryType::file && entry.size_bytes != size_unknown ? entry.size_bytes : 0;
   decision.version = entry.version;
   if (session_.policy_.has(session::option_itemize)) decision.target = entry.target;

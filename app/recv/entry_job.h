@@ -28,6 +28,9 @@ class EntryDecider::Job {
 
  private:
   [[nodiscard]] bool base_is_directory();
+  [[nodiscard]] bool base_leads_to_directory();
+  [[nodiscard]] int would_make_directories(const std::string& path);
+  [[nodiscard]] static Error passes_link(const std::string& path);
   [[nodiscard]] bool dry() const { return session_.policy_.has(session::option_dry_run); }
   int make_directories(const std::string& path);
   int open_parent(std::string_view parent);

@@ -145,6 +145,44 @@ TEST_CASE("entries__dry_run_through_a_link__not_authorised_and_no_other_error") 
   CHECK(absent.decide_one(directory("")).verdict == Verdict::make);
 }
 
+TEST_CASE("entries__dry_run__destinations_that_the_run_refuses__are_refused_in_its_words") {
+  for (const uint32_t dry : {0u, uint32_t{session::option_dry_run}}) {
+    CAPTURE(dry);
+    Watched file_there(archive_options | session::option_directory | dry, "f");
+    file_there.temporary.write("f", "abc");
+    const Error error = file_there.fatal(file("x", 1));
+    CHECK(error.kind == ErrorKind::file_io);
+    CHECK(says(error, "f is not a directory at the receiver"));
+  }
+}
+
+TEST_CASE("entries__one_file_that_is_sent_to_a_link__refused_if_it_leads_to_a_directory__else_it_replaces_it") {
+  for (const uint32_t dry : {0u, uint32_t{session::option_dry_run}}) {
+    CAPTURE(dry);
+    const auto sent_to = [&](const char* target) {
+      Watched place(archive_options | dry, "d/l");
+      std::filesystem::create_directories(place.temporary.path("d/in"));
+      std::filesystem::create_directories(place.temporary.path("beside"));
+      place.temporary.write("d/f", "abc");
+      REQUIRE(::symlink(target, place.temporary.path("d/l").c_str()) == 0);
+      Entry one = file("", 1);
+      one.name = "n";
+      DecidedEntries decided = place.decide({one});
+      if (!decided.fatal) return decided.decisions.at(0).verdict == Verdict::send;
+      CHECK(decided.fatal->kind == ErrorKind::not_authorised);
+      CHECK(says(*decided.fatal, "d/l passes a symbolic link"));
+      return false;
+    };
+    CHECK_FALSE(sent_to("in"));
+    CHECK_FALSE(sent_to("./in/"));
+    CHECK_FALSE(sent_to("../beside"));
+    CHECK(sent_to("f"));
+    CHECK(sent_to("nowhere"));
+    CHECK(sent_to("/"));
+    CHECK(sent_to("../../outside"));
+  }
+}
+
 // Only what would stand there after the real run may be missing now.
 TEST_CASE("entries__dry_run_below_a_directory_that_may_not_be_opened__failed_as_it_would_be") {
   Watched place(archive_options | session::option_dry_run);
