@@ -13,7 +13,10 @@ class LookJob final : public ports::Job {
       : root_(std::move(root)), is_looking_(std::move(is_looking)) {
     *is_looking_ = true;
   }
-  void run(ports::FileSystem&) override { recv::serve_expire_request(*root_); }
+  void run(ports::FileSystem&) override {
+    recv::serve_expire_request(*root_);
+    if (root_->may_have_unrecorded.exchange(false)) recv::remove_unrecorded(*root_);
+  }
   void done() override { *is_looking_ = false; }
 
  private:

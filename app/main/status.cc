@@ -102,15 +102,16 @@ Result<void> ask_receiver(const std::string& root, uint64_t age_s) {
   const std::string name = staging_of(root) + "/" + std::string(recv::expire_request_name);
   const std::string beside = name + ".new";
   ::unlink(beside.c_str());
-  {
+  const std::string text = std::to_string(age_s);
+  if (::symlink(text.c_str(), beside.c_str()) != 0) {
     const host::Descriptor fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    const std::string text = std::to_string(age_s);
     if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
       return tl::unexpected(cannot("ask the receiver", name, errno));
   }
   if (::rename(beside.c_str(), name.c_str()) != 0) return tl::unexpected(cannot("ask the receiver", name, errno));
   const auto until = std::chrono::steady_clock::now() + answer_within;
-  while (::access(name.c_str(), F_OK) == 0) {
+  struct stat request {};
+  while (::lstat(name.c_str(), &request) == 0) {
     if (std::chrono::steady_clock::now() >= until) {
       ::unlink(name.c_str());
       return fail(

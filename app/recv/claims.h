@@ -32,6 +32,12 @@ class Claims {
   [[nodiscard]] bool take(const Hash128& key, const std::shared_ptr<Owner>& owner);
   void release(const Hash128& key, const std::shared_ptr<Owner>& owner);  // if it is this owner's
   void release_all(const std::shared_ptr<Owner>& owner);
+  // While nobody has that path, and nobody gets one. `act`: short.
+  template <typename Act>
+  void unless_taken(const Hash128& key, Act&& act) {
+    const std::lock_guard lock(mutex_);
+    if (!owners_.contains(key)) act();
+  }
 
  private:
   std::mutex mutex_;

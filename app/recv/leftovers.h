@@ -12,8 +12,13 @@ void remove_unnamed(OpenedRoot& root);
 // system's clock. What a session writes stays.
 void remove_expired(OpenedRoot& root, ports::FileTime now, int64_t age_s);
 
-// A file in the staging directory by which another process asks to remove what is older: the age in seconds, as digits. It is
-// removed when that is done. True: there was one.
+// The same while sessions run: partial files that no row of the ledger names and that nobody writes. A session that found no room
+// could not record what it had, so nothing of it can be resumed.
+void remove_unrecorded(OpenedRoot& root);
+
+// What another process puts into the staging directory to ask that what is older be removed: a symbolic link to the age in seconds,
+// as digits, which takes no block of a full disk; or a file with them, where there are no links. It is removed when that is done.
+// True: there was one.
 inline constexpr std::string_view expire_request_name = "expire.request";
 bool serve_expire_request(OpenedRoot& root);
 

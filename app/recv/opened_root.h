@@ -48,6 +48,7 @@ struct OpenedRoot {
   std::mutex history;                      // of whoever writes it, see history.h
   std::atomic<uint64_t> temporaries{0};    // numbers of staged files of packs
   std::atomic<uint32_t> sessions{0};
+  std::atomic<bool> may_have_unrecorded{false};  // a session has ended that staged files: see remove_unrecorded
   // Directories that were made, and how many of their names are known to be durable. A file in a new
   // directory needs that.
   std::atomic<uint64_t> directories_made{0};

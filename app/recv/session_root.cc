@@ -33,6 +33,7 @@ SessionRoot::SessionRoot(Root& root, uint32_t options, const Deliveries::Transfe
 SessionRoot::~SessionRoot() {
   if (root_->sessions.fetch_sub(1) == 1) root_->disk->forget_others();
   root_->claims.release_all(owner_);
+  if (has_staged_) root_->may_have_unrecorded.store(true);
 }
 
 size_t SessionRoot::staged_files_max() const {
@@ -62,6 +63,7 @@ void SessionRoot::begin_deletions(const DeleteWish& wish, uint64_t already) {
 }
 
 std::shared_ptr<StagedFile> SessionRoot::make_staged(const FileTask& task, bool resumed) {
+  has_staged_ = true;
   return std::make_shared<StagedFile>(*root_, task, resumed, &directories_);
 }
 

@@ -96,6 +96,7 @@ class SessionRoot {
   const std::shared_ptr<Owner> owner_ = std::make_shared<Owner>();
   std::string base_;  // after begin: where the session writes, below the root
   const Aside aside_;
+  bool has_staged_ = false;
   LinkedNames linked_;
   OwnerNames owner_names_;
   const session::TweaksRef tweaks_;

@@ -1,7 +1,11 @@
 #include "app/recv/session_root.h"
 
-#include <catch2/catch.hpp>
+#include <unistd.h>
 
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "app/recv/leftovers.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -93,6 +97,71 @@ TEST_CASE("session_root__path_of_another_session__is_free_when_that_one_ends_or_
   CHECK(verdict_of(third) == session::Verdict::failed);
   first.reset();
   CHECK(verdict_of(third) == session::Verdict::send);
+}
+
+TEST_CASE("session_root__ended__what_it_staged_and_could_not_record_goes__and_what_others_write_or_resume_stays") {
+  Rig rig;
+  OpenedRoot& opened = *rig.root->opened();
+  const auto stage = [&](SessionRoot& place, const char* path) {
+    const JudgedSegment judged = rig.judge(place, {test::file(path, 3 * session::piece_bytes)}, 4);
+    REQUIRE(judged.decisions);
+    const FileTaskRef task = judged.decisions->at(0).task;
+    REQUIRE(task);
+    const auto staged = place.make_staged(*task, false);
+    HeldFileRef file;
+    REQUIRE(staged->open(file) == 0);
+    REQUIRE(staged->write(*file, as_bytes("abc"), 0) == 0);
+    return *task;
+  };
+  const auto is_there = [&](const FileTask& task) { return rig.temporary.has(".ccixfer/" + staged_name(task.key, task.version)); };
+  CHECK_FALSE(opened.may_have_unrecorded);
+  auto first = std::make_unique<SessionRoot>(*rig.root, archive_options, Deliveries::Transfer{});
+  SessionRoot second(*rig.root, archive_options, {});
+  REQUIRE(first->begin("", std::nullopt));
+  REQUIRE(second.begin("", std::nullopt));
+  const FileTask unrecorded = stage(*first, "a");
+  const FileTask recorded = stage(*first, "b");
+  const FileTask in_work = stage(second, "c");
+  REQUIRE(opened.ledger->add({{recorded.ledger_file(), "b", {{0, {1, 2}}}}}));
+  rig.temporary.write(".ccixfer/other.part", "abc");
+  remove_unrecorded(opened);
+  CHECK(is_there(unrecorded));  // it is being written
+  first.reset();
+  CHECK(opened.may_have_unrecorded);
+  remove_unrecorded(opened);
+  CHECK_FALSE(is_there(unrecorded));
+  CHECK(is_there(recorded));
+  CHECK(is_there(in_work));
+  CHECK(rig.temporary.has(".ccixfer/other.part"));
+  remove_expired(opened, {std::numeric_limits<int64_t>::max() / 2, 0}, 1);
+  CHECK_FALSE(is_there(recorded));
+  CHECK(opened.ledger->empty());
+  CHECK(is_there(in_work));
+}
+
+TEST_CASE("session_root__request_to_expire__as_a_link_or_as_a_file__is_heard_once") {
+  Rig rig;
+  OpenedRoot& opened = *rig.root->opened();
+  CHECK_FALSE(serve_expire_request(opened));
+  const bool as_link = GENERATE(true, false);
+  const std::string request = rig.temporary.path(".ccixfer/" + std::string(expire_request_name));
+  const auto ask = [&](const char* age) {
+    if (as_link) {
+      REQUIRE(::symlink(age, request.c_str()) == 0);
+    } else {
+      rig.temporary.write(".ccixfer/" + std::string(expire_request_name), age);
+    }
+    CHECK(serve_expire_request(opened));
+    CHECK_FALSE(serve_expire_request(opened));
+  };
+  REQUIRE(opened.ledger->add({{{{1, 2}, 3}, "b", {{0, {1, 2}}}}}));
+  rig.temporary.write(".ccixfer/" + staged_name({1, 2}, 3), "abc");
+  ask("1000000");
+  ask("nonsense");
+  CHECK_FALSE(opened.ledger->empty());
+  ask("0");
+  CHECK(opened.ledger->empty());
+  CHECK_FALSE(rig.temporary.has(".ccixfer/" + staged_name({1, 2}, 3)));
 }
 
 TEST_CASE("session_root__dry_run__syncs_nothing_at_the_end") {
