@@ -134,7 +134,7 @@ class Walk {
  private:
   struct Source {
     std::string given;
-    std::string name;  // under which it is sent; "" when the session's path names it, or when it is what is in a directory
+    std::string name;         // under which it is sent; "" when the session's path names it, or when it is what is in a directory
     bool is_content = false;  // a directory is named as what is in it: with a slash behind
     ports::FileType type = ports::FileType::regular;
     bool stream = false;

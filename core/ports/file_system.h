@@ -123,9 +123,9 @@ class FileSystem {
   virtual int rename_at(int from_directory, std::string_view from, int to_directory, std::string_view to) = 0;
   virtual int unlink_at(int directory, std::string_view name, bool is_directory) = 0;
   virtual int truncate(int fd, uint64_t size_bytes) = 0;
-  virtual int set_mode(int fd, uint32_t permissions) = 0;                                               // fchmod
-  virtual int set_owner(int fd, uint32_t uid, uint32_t gid) = 0;                                        // fchown
-  virtual int set_mtime(int fd, FileTime mtime) = 0;                                                    // futimens; atime becomes now
+  virtual int set_mode(int fd, uint32_t permissions) = 0;         // fchmod
+  virtual int set_owner(int fd, uint32_t uid, uint32_t gid) = 0;  // fchown
+  virtual int set_mtime(int fd, FileTime mtime) = 0;              // futimens; atime becomes now
   virtual int set_link_owner_at(int directory, std::string_view name, uint32_t uid, uint32_t gid) = 0;  // no follow
   virtual int set_link_mtime_at(int directory, std::string_view name, FileTime mtime) = 0;              // no follow
   // As Linux does: data that could not be written is dropped and counts as clean. Each descriptor that was open before is told
