@@ -39,8 +39,12 @@ namespace {
 // Takes its name away at once; what it holds is freed later (free_all), while no claim waits. True: it has none any more.
 bool lose_name(OpenedRoot& root, const std::string& name, std::vector<std::string>& gone) {
   std::string temporary = root.temporary_name();
-  const int error = root.files.rename_at(root.staging, name, root.staging, temporary);
-  if (error >= 0) gone.push_back(std::move(temporary));
+  int error = root.files.rename_at(root.staging, name, root.staging, temporary);
+  if (error >= 0) {
+    gone.push_back(std::move(temporary));
+  } else if (error != -ENOENT) {
+    error = root.files.unlink_at(root.staging, name, false);  // a full disk may have no room for another name
+  }
   root.files.unlink_at(root.staging, share_name(name), false);
   return error >= 0 || error == -ENOENT;
 }

@@ -266,6 +266,15 @@ def refusing(lab, kind):
         return None
 
 
+def both_ways_onto(disk, lab, source, *options):
+    """As both_ways, and what is pulled stands on that disk too."""
+    lab.root = disk.root / "root"
+    lab.root.mkdir()
+    push, (pull, _) = both_ways(lab, source, *options)
+    pulled = disk.root / "pulled"
+    return push, ([*pull[:-1], pulled], pulled)
+
+
 def test_file_systems_that_refuse_attributes__data_arrive_one_line_and_23():
     for kind in ("bindfs", "fat"):
         with rooted("refusing-" + kind) as lab:
@@ -280,11 +289,7 @@ def test_file_systems_that_refuse_attributes__data_arrive_one_line_and_23():
             if disk is None:
                 continue
             with disk:
-                lab.root = disk.root / "root"
-                lab.root.mkdir()
-                (push, pushed), (pull, _) = both_ways(lab, source, "-aHAX")
-                pulled = disk.root / "pulled"
-                for job, arrived in ((push, pushed), ([*pull[:-1], pulled], pulled)):
+                for job, arrived in both_ways_onto(disk, lab, source, "-aHAX"):
                     ended = run(job)
                     check(ended.returncode == 23, f"{kind}: {ended.returncode}: {ended.stderr}")
                     check(sorted(os.listdir(arrived / "sub")) == [*(f"f{n}" for n in range(5)), "g0"], "the files")
@@ -306,11 +311,7 @@ def test_a_file_system_of_libfuse_2__times_are_kept__and_the_second_run_sends_no
         if disk is None:
             return
         with disk:
-            lab.root = disk.root / "root"
-            lab.root.mkdir()
-            (push, pushed), (pull, _) = both_ways(lab, source, "-a")
-            pulled = disk.root / "pulled"
-            for job, arrived in ((push, pushed), ([*pull[:-1], pulled], pulled)):
+            for job, arrived in both_ways_onto(disk, lab, source, "-a"):
                 check(run(job).returncode == 0, f"{job}")
                 for name in ("sub/f", "link", "sub"):
                     check(os.lstat(arrived / name).st_mtime == os.lstat(source / name).st_mtime, f"{arrived / name}")

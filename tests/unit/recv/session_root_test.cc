@@ -139,6 +139,15 @@ TEST_CASE("session_root__ended__what_it_staged_and_could_not_record_goes__and_wh
   CHECK(is_there(in_work));
 }
 
+TEST_CASE("session_root__what_goes__goes_also_where_a_full_disk_has_no_room_for_another_name") {
+  Rig rig;
+  const std::string name = ".ccixfer/" + staged_name({1, 2}, 3);
+  rig.temporary.write(name, "abc");
+  rig.files.hook = [](std::string_view call, std::string_view) { return call == "rename_at" ? -ENOSPC : 0; };
+  remove_unrecorded(*rig.root->opened());
+  CHECK_FALSE(rig.temporary.has(name));
+}
+
 TEST_CASE("session_root__request_to_expire__as_a_link_or_as_a_file__is_heard_once") {
   Rig rig;
   OpenedRoot& opened = *rig.root->opened();
