@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint32_t owner_may_write = 0200;
 constexpr uint32_t keep_uid = ~uint32_t{0};
+constexpr std::string_view capabilities = "security.capability";
 
 bool is_refused(int error) {
   return error == -EPERM || error == -EINVAL || error == -EACCES || error == -ENOTSUP || error == -ENOSYS;
@@ -26,7 +27,6 @@ bool Policy::may_set(std::string_view extended_name) const {
 }
 
 bool loses_capabilities(const Policy& policy, const session::Entry& entry) {
-  constexpr std::string_view capabilities = "security.capability";
   if (policy.may_set(capabilities) || !session::is_wanted_extended(capabilities, policy.options, policy.uid == 0)) return false;
   return std::any_of(entry.extended.begin(), entry.extended.end(), [](const auto& one) { return one.name == capabilities; });
 }
