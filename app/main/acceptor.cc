@@ -32,9 +32,11 @@ void Acceptor::admit(Instant now) {
   uint32_t before = 0;
   for (const auto& session : sessions_) {
     if (!session->waits()) continue;
+    const bool is_full = running >= (options_.once ? 1 : options_.sessions_max);
+    if (is_full) supersede_lost(*session, now);
     const bool earlier_self = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& other) {
       if (session->team() != nullptr && other->leads(*session->team())) return other->role() == nullptr;  // it ends
-      return other->superseded() && other->has_role() && other->is_of(session->link().transfer_key());
+      return other->superseded() && other->has_role() && (other->is_of(session->link().transfer_key()) || other->is_like(*session));
     });  // it still holds the names that this one wants
     const bool joins =
         session->team() != nullptr && (leader_of(*session->team()) != nullptr || (ending_ && ending_->team == *session->team()));
@@ -98,6 +100,14 @@ std::list<std::unique_ptr<Acceptor::Session>>::iterator Acceptor::supersede(cons
   return place;
 }
 
+// A command that was killed left its session behind, which waits for it. Where all places are taken, whoever runs the command once
+// more need not wait until nobody has come back to that one for a minute: it makes room.
+void Acceptor::supersede_lost(const Session& by, Instant now) {
+  const auto is_lost = [&by](const auto& other) { return other->is_given_up() && !other->superseded() && other->is_like(by); };
+  const auto lost = std::find_if(sessions_.begin(), sessions_.end(), is_lost);
+  if (lost != sessions_.end()) (*lost)->supersede(now);
+}
+
 // Strangers are many and cost nothing to be, and neither do the keys that they prove: they keep nobody out.
 bool Acceptor::make_room_for_stranger(Instant now) {
   size_t strangers = 0;
@@ -122,7 +132,7 @@ Result<session::Link*> Acceptor::on_new_session(const session::Hello& hello, Ins
     place = supersede(hello.transfer, nullptr, now);
   }
   const auto others = static_cast<size_t>(std::count_if(sessions_.begin(), sessions_.end(), [&hello](const auto& session) {
-    return !session->ended() && !session->superseded() && (!hello.sealed || session->counts());
+    return !session->ended() && !session->superseded() && !session->is_given_up() && (!hello.sealed || session->counts());
   }));
   const bool may_be_of_team =
       std::any_of(sessions_.begin(), sessions_.end(), [](const auto& one) { return one->team() != nullptr; });
@@ -199,7 +209,7 @@ Result<Teams::Place> Acceptor::seat_of(const Session& session, Instant now) {
 // The processes of a team that are here do not wait for one that is gone.
 void Acceptor::give_up_lost_leaders(Instant now) {
   for (const auto& session : sessions_) {
-    if (session->team() == nullptr || !session->leads(*session->team()) || !session->is_given_up(now)) continue;
+    if (session->team() == nullptr || !session->leads(*session->team()) || !session->is_given_up()) continue;
     const bool has_helpers = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& other) {
       return other->helps() && other->is_of_team(*session->team()) && other->is_connected();
     });

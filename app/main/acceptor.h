@@ -30,7 +30,7 @@ inline constexpr uint32_t sessions_max_default = 64;
 inline constexpr size_t sessions_waiting_max = 1024;                 // beyond them a dialler is refused, and tries again
 inline constexpr Duration place_interval = std::chrono::seconds(5);  // who waits hears that often that others get on
 inline constexpr size_t transfers_remembered_max = 64;               // besides those that have a session
-inline constexpr Duration team_patience = std::chrono::seconds(5);   // with a process that leads a team and has no connection
+inline constexpr Duration lost_patience = std::chrono::seconds(5);   // with a process that has no connection and is waited for
 inline constexpr Duration part_patience =
     std::chrono::seconds(30);  // with one that gives no sign, when another says it is that part
 inline constexpr Duration once_patience = std::chrono::seconds(60);  // of recv --once, with parts of a team that have not come
@@ -100,6 +100,7 @@ class Acceptor final : public session::AcceptHandler {
   [[nodiscard]] Result<void> check_hello(const session::Hello& hello) const;
   // The sessions of the same transfer end: their peer begins it anew. Gives the place behind the last of them, or the end.
   std::list<std::unique_ptr<Session>>::iterator supersede(const session::TransferId& transfer, const Session* by, Instant now);
+  void supersede_lost(const Session& by, Instant now);
   [[nodiscard]] bool make_room_for_stranger(Instant now);
   void take_over_transfers(Instant now);
   // Another one says that it is the same part, and it is not known yet whether that one lives.

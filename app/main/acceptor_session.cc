@@ -35,10 +35,26 @@ Acceptor::Session::~Session() {
   acceptor_.hub_.remove_link(&link_);
 }
 
-bool Acceptor::Session::is_given_up(Instant now) {
-  if (is_connected() || state_ != State::running) cut_off_at_ = never;
-  if (!is_connected() && state_ == State::running && cut_off_at_ == never) cut_off_at_ = now;
-  return cut_off_at_ != never && now >= after(cut_off_at_, team_patience);
+void Acceptor::Session::note_connection(Instant now) {
+  if (is_connected() || state_ != State::running) {
+    cut_off_at_ = never;
+  } else if (cut_off_at_ == never) {
+    cut_off_at_ = now;
+  }
+  is_given_up_ = cut_off_at_ != never && now >= after(cut_off_at_, lost_patience);
+}
+
+// Without a proof the host is all that is known; a peer that has none is like nobody.
+bool Acceptor::Session::is_like(const Session& other) const {
+  if (team_ || other.team_ || !forwarder_.open() || !other.forwarder_.open()) return false;
+  const auto& ticket = forwarder_.open()->ticket;
+  const auto& other_ticket = other.forwarder_.open()->ticket;
+  if (ticket && other_ticket && ticket->number == other_ticket->number) return true;
+  if (path_ != other.path_) return false;
+  const trust::ProvedPeer* peer = link_.proved();
+  const trust::ProvedPeer* other_peer = other.link_.proved();
+  if (peer != nullptr && other_peer != nullptr) return peer->id == other_peer->id;
+  return peer == nullptr && other_peer == nullptr && !who_.address.empty() && who_.address == other.who_.address;
 }
 
 bool Acceptor::Session::is_abandoned(const trust::TicketNumber& ticket) const {
@@ -168,6 +184,7 @@ void Acceptor::Session::listen() {
 
 void Acceptor::Session::turn(Instant now) {
   listen();
+  note_connection(now);
   if (state_ == State::waiting || state_ == State::queued) turn_waiting(now);
   if (state_ == State::running) turn_running(now);
   count();
@@ -179,7 +196,7 @@ Instant Acceptor::Session::next_deadline() const {
   if (state_ == State::waiting) own = opened_by_;
   if (waits()) own = place_due_;
   if (state_ == State::farewell) own = farewell_.next_deadline();
-  if (team_) own = std::min(own, given_up_at());
+  if (cut_off_at_ != never && !is_given_up_) own = std::min(own, after(cut_off_at_, lost_patience));
   return role_ ? std::min(own, role_->next_deadline()) : own;
 }
 

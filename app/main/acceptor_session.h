@@ -38,9 +38,11 @@ class Acceptor::Session {
   // Nothing else proves it: what comes may have been on its way, in a router or in a network, since before the process was gone.
   void ask_for_a_sign(Instant now);
   [[nodiscard]] bool gave_a_sign_since(Instant when) const { return sign_given_ >= when; }
-  // The one that leads has had no connection for so long that another one is to lead.
-  [[nodiscard]] bool is_given_up(Instant now);
-  Instant given_up_at() const { return cut_off_at_ == never ? never : after(cut_off_at_, team_patience); }
+  // It has had no connection for so long that its peer seems to be gone: another one of its team leads, or another one has its
+  // place.
+  bool is_given_up() const { return is_given_up_; }
+  // It seems to be the same command, run once more: of the same peer and to the same path, or with the same ticket.
+  [[nodiscard]] bool is_like(const Session& other) const;
 
   bool same_transfer(const session::Hello& hello) const { return link_.hello().transfer == hello.transfer; }
   Instant came() const { return came_; }
@@ -86,6 +88,8 @@ class Acceptor::Session {
   enum class State : uint8_t { waiting, queued, running, farewell, ended };
 
   void listen();
+
+  void note_connection(Instant now);
 
   void turn_waiting(Instant now);
 
@@ -136,6 +140,7 @@ class Acceptor::Session {
   std::optional<session::TransferId> team_;
   bool helps_ = false;
   Instant cut_off_at_ = never;
+  bool is_given_up_ = false;
   bool is_team_end_told_ = false;
   Instant sign_given_ = Instant::min();  // when it was asked for
   struct Sign {

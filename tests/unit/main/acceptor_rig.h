@@ -24,18 +24,18 @@ inline session::SealSetup new_key() {
 // Who dials: a session whose files are the test's.
 class Guest final : public session::LinkHandler {
  public:
-  // `sealed`: with a key of its own, made for this.
-  Guest(session::fake::Net& net, uint8_t transfer, session::Direction direction, uint64_t seed, bool sealed = false)
+  // `key`: sealed, and this is the key that it proves.
+  Guest(session::fake::Net& net, uint8_t transfer, session::Direction direction, uint64_t seed,
+        const std::optional<session::SealSetup>& key = std::nullopt)
       : side(net, "", seed), source(side) {
     session::Hello hello;
     hello.transfer[0] = transfer;
     hello.direction = direction;
-    hello.sealed = sealed;
+    hello.sealed = key.has_value();
     link = std::make_unique<session::Link>(*side.endpoint, hello, *this);
-    if (sealed) {
-      const session::SealSetup key = new_key();
-      id = key.identity.id();
-      link->secure(key);
+    if (key) {
+      id = key->identity.id();
+      link->secure(*key);
     }
     source.link = link.get();
     side.hub->add_link(link.get());

@@ -40,9 +40,9 @@ struct SealedRig : AcceptorRig {
           options.gate = &gate;
           if (change) change(options);
         }) {}
-  // It has proved the key that it has made for this, and says nothing.
-  Guest& arrive(uint8_t transfer) {
-    guests.push_back(std::make_unique<Guest>(net, transfer, session::Direction::push, 100 + ++dialled, true));
+  // It has proved its key, which is made for this where none is given, and says nothing.
+  Guest& arrive(uint8_t transfer, const session::SealSetup& key = new_key()) {
+    guests.push_back(std::make_unique<Guest>(net, transfer, session::Direction::push, 100 + ++dialled, key));
     Guest& guest = *guests.back();
     REQUIRE(run([&] { return guest.link->is_secured() && guest.link->messages_delivered(); }));
     return guest;
@@ -119,4 +119,73 @@ TEST_CASE("acceptor__two_peers_with_one_transfer_id__have_a_receipt_each") {
   std::set<std::string> there;
   for (const auto& entry : std::filesystem::directory_iterator(receipts.path())) there.insert(entry.path().filename());
   CHECK(there == expected);
+}
+
+// Its node is gone, or it was killed: its session waits for it, and whoever runs the command once more has another transfer id.
+TEST_CASE("acceptor__a_killed_command_is_run_again__has_the_place_of_the_lost_one_soon") {
+  for (const bool once : {true, false}) {
+    INFO(once);
+    Everybody gate;
+    SealedRig rig(gate, [&](AcceptorOptions& options) {
+      options.once = once;
+      options.sessions_max = 1;
+    });
+    const session::SealSetup key = new_key();
+    Guest& lost = rig.arrive(1, key);
+    lost.open({session::option_recursive, "a"});
+    REQUIRE(rig.run([&] { return lost.got<session::Opened>(); }));
+    rig.far.transport->cut_newest();
+    rig.leave(lost);
+    rig.run_for(lost_patience + 1ms);
+    // Whoever is another peer, or means another place, is not the same command.
+    if (once) {
+      Guest& stranger = rig.arrive(2);
+      stranger.open({session::option_recursive, "a"});
+      REQUIRE(rig.run([&] { return stranger.got<session::Abort>(); }));
+      CHECK(stranger.all<session::Abort>()[0].message.find("busy with other transfers") != std::string::npos);
+    }
+    Guest& other = rig.arrive(3, key);
+    other.open({session::option_recursive, "b"});
+    if (once) {
+      REQUIRE(rig.run([&] { return other.got<session::Abort>(); }));
+    } else {
+      REQUIRE(rig.run([&] { return other.got<session::Queued>(); }));
+      rig.run_for(1s);
+      CHECK_FALSE(other.got<session::Opened>());
+      rig.far.transport->cut_newest();  // it does not wait for its turn any more
+      rig.leave(other);
+    }
+    CHECK(rig.acceptor->unfinished() == 1);
+    const Instant before = rig.now;
+    Guest& again = rig.arrive(4, key);
+    again.open({session::option_recursive, "a"});
+    REQUIRE(rig.run([&] { return again.got<session::Opened>(); }));
+    CHECK(rig.now < after(before, lost_patience));
+    CHECK_FALSE(rig.acceptor->first_end());
+    rig.finish(again);
+    CHECK(rig.acceptor->first_end()->kind == ErrorKind::ok);
+  }
+}
+
+// What a peer that has a connection does takes as long as it takes, and a short outage loses nobody its place.
+TEST_CASE("acceptor__the_same_command_twice__the_first_keeps_its_place_while_it_is_there_or_has_just_gone") {
+  Everybody gate;
+  SealedRig rig(gate, [](AcceptorOptions& options) { options.sessions_max = 1; });
+  const session::SealSetup key = new_key();
+  Guest& first = rig.arrive(1, key);
+  first.open({session::option_recursive, "a"});
+  REQUIRE(rig.run([&] { return first.got<session::Opened>(); }));
+  rig.far.transport->cut_newest();
+  rig.leave(first);
+  Guest& second = rig.arrive(2, key);
+  second.open({session::option_recursive, "a"});
+  rig.run_for(lost_patience / 2);
+  REQUIRE(second.got<session::Queued>());
+  CHECK_FALSE(second.got<session::Opened>());
+  REQUIRE(rig.run([&] { return second.got<session::Opened>(); }));
+  Guest& third = rig.arrive(3, key);
+  third.open({session::option_recursive, "a"});
+  rig.run_for(lost_patience * 4);
+  CHECK_FALSE(third.got<session::Opened>());
+  CHECK(rig.acceptor->unfinished() == 1);
 }
