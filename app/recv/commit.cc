@@ -117,14 +117,15 @@ int Committer::give_in_place(CommitItem& item, int file) {
   return std::min(applied, 0);
 }
 
-// The content is durable before the file gets the time that says that it is the source's.
+// The content is durable, and read back if that is asked for, before the file gets the time that says that it is the source's.
 int Committer::finish_in_place(CommitItem& item, int file) {
   if (const int error = files_.truncate(file, item.size_bytes); error < 0) return error;
   if (const int error = item.file->sync(); error < 0) {
     set(item, CommitOutcome::sync_failed, error);
     return 0;
   }
-  return give_in_place(item, file);
+  if (verifies()) verify_pieces(item);
+  return item.outcome == CommitOutcome::ok ? give_in_place(item, file) : 0;
 }
 
 // All that a staged file needs before its data is synced; and that sync, of one that came in pieces.
@@ -158,7 +159,7 @@ void Committer::finish(CommitItem& item) {
   }
   error = item.file->sync();
   if (error < 0) set(item, CommitOutcome::sync_failed, error);
-  if (error >= 0 && verifies()) verify_pieces(item);
+  if (error >= 0 && verifies() && !item.file->is_in_place()) verify_pieces(item);
   item.file->let_go();
 }
 

@@ -139,6 +139,28 @@ TEST_CASE("verify__the_same_place_is_damaged_again__the_session_ends_and_says_wh
   CHECK_FALSE(rig.files.get("/root/f").has_value());
 }
 
+// Else the next run would take what is damaged for the source's.
+TEST_CASE("verify__in_place__a_damaged_file_has_not_the_time_that_says_that_it_is_the_sources") {
+  const bool is_a_pack = GENERATE(true, false);
+  Rig rig;
+  const std::string data = pattern(is_a_pack ? 5000 : 2 * piece - 77, 'a');
+  rig.files.put("/root/f", std::string(data.size(), 'o'), 0644, ports::FileTime{5, 0});
+  const std::vector<session::Entry> entries{file_entry("f", data.size())};
+  rig.begin(verifying | session::option_inplace, entries);
+  rig.files.set_decay_chance(1);
+  if (is_a_pack) {
+    rig.put_pack({{0, data}});
+  } else {
+    rig.put_piece(0, part(data, 0));
+    rig.put_piece(1, part(data, 1));
+    rig.post_end();
+  }
+  REQUIRE(rig.session->run([&] { return rig.session->source.resends.size() == (is_a_pack ? 1u : 2u); }));
+  rig.files.set_decay_chance(0);
+  rig.begin(verifying | session::option_inplace, entries);
+  CHECK(rig.session->source.verdicts[0] != Verdict::unchanged);
+}
+
 // What makes the tests above worth something: nobody else sees it.
 TEST_CASE("verify__not_asked_for__damage_is_published") {
   Rig rig;
