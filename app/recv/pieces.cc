@@ -233,17 +233,26 @@ int StagedFile::sync() {
   return error;
 }
 
-int StagedFile::lengthen(const HeldFile& open, ports::FileStat& stat) {
-  if (!sparse_ || size_bytes_ == size_unknown || stat.size_bytes >= size_bytes_) return 0;
-  const int error = root_.files.truncate(open.fd(), size_bytes_);
-  if (error >= 0) stat.size_bytes = size_bytes_;
-  return error;
+void StagedFile::piece_ends_at(uint64_t end_bytes) {
+  uint64_t before = written_to_.load();
+  while (before < end_bytes && !written_to_.compare_exchange_weak(before, end_bytes)) {
+  }
+}
+
+uint64_t StagedFile::length_bytes() const { return size_bytes_ != size_unknown ? size_bytes_ : written_to_.load(); }
+
+int StagedFile::lengthen(const HeldFile& open) {
+  if (!sparse_) return 0;
+  const std::lock_guard lock(writing_);  // what is written beyond that meanwhile would be cut off
+  ports::FileStat stat;
+  if (const int error = root_.files.fstat(open.fd(), stat); error < 0) return error;
+  return stat.size_bytes < length_bytes() ? root_.files.truncate(open.fd(), length_bytes()) : 0;
 }
 
 int StagedFile::write(const HeldFile& open, Bytes data, uint64_t offset_bytes) {
   at_writer();
   std::unique_lock lock(writing_, std::defer_lock);
-  if (root_.one_writer_a_file) lock.lock();
+  if (root_.one_writer_a_file || (sparse_ && size_bytes_ == size_unknown)) lock.lock();
   const int error =
       sparse_ ? write_sparse(root_.files, open.fd(), data, offset_bytes) : write_all(root_.files, open.fd(), data, offset_bytes);
   written_.store(true);  // after the bytes: a sync that began before may have missed them
@@ -327,6 +336,7 @@ PieceWritten write_piece(StagedFile& staged, MutableBytes segment, const session
     });
   }
   outcome.error_number = failure < 0 ? -failure : 0;
+  if (failure >= 0 && !outcome.is_damaged) staged.piece_ends_at(header.sequence * session::piece_bytes + header.data_bytes);
   return outcome;
 }
 
@@ -342,18 +352,15 @@ PieceWritten write_compressed_piece(StagedFile& staged, MutableBytes buffer, con
 int find_damaged(OpenedRoot& root, const Owner& owner, StagedFile& staged, const std::vector<Ledger::Piece>& pieces,
                  std::vector<uint64_t>& damaged) {
   HeldFileRef open;
-  ports::FileStat stat;
   int error = staged.open(open);
-  if (error >= 0) error = root.files.fstat(open->fd(), stat);
-  if (error >= 0) error = staged.lengthen(*open, stat);
+  if (error >= 0) error = staged.lengthen(*open);
   if (error < 0) return error;
   DiskReader reader(root.files);
   reader.begin(staged.directory(), staged.name(), open->fd());
   for (const Ledger::Piece& piece : pieces) {
     owner.step();
-    // The last piece of a file whose length nobody knows yet ends where the staged file does.
-    const bool is_there = stat.size_bytes > piece.number * session::piece_bytes;
-    const uint64_t bytes = is_there ? piece_length(stat.size_bytes, piece.number) : session::piece_bytes;
+    // Not by the length that the file has: it may be too short, and one that is written in place may still be too long.
+    const uint64_t bytes = piece_length(staged.length_bytes(), piece.number);
     const AtRest found = reader.compare(piece.number * session::piece_bytes, bytes, piece.hash);
     if (found == AtRest::unreadable) return -reader.error_number();
     if (found == AtRest::damaged) damaged.push_back(piece.number);

@@ -90,8 +90,10 @@ class StagedFile {
   // fsync by the descriptor that wrote, which hears of every failure since it was opened. After a
   // failure it is closed: what is not known to be durable must be written again by another one.
   [[nodiscard]] int sync();
-  // What was left out at the end of a sparse file is there from now on, to be read back. `stat`: of it. 0 or -errno.
-  [[nodiscard]] int lengthen(const HeldFile& open, ports::FileStat& stat);
+  void piece_ends_at(uint64_t end_bytes);       // one that was written whole
+  [[nodiscard]] uint64_t length_bytes() const;  // while nobody knows it: as far as pieces were written
+  // What was left out at the end of a sparse file is there from now on, to be read back. 0 or -errno.
+  [[nodiscard]] int lengthen(const HeldFile& open);
   void let_go();  // closes it, unless it is in use or was written since the last sync; opened again when needed
   void remove();  // closes it, and unlinks it from staging
   [[nodiscard]] bool is_in_place() const { return in_place_; }
@@ -112,6 +114,7 @@ class StagedFile {
   const uint32_t mode_;  // as it is made: as near to the final one as lets us write, for there are file systems without chmod
   const bool sparse_;
   const uint64_t size_bytes_;  // size_unknown: not known
+  std::atomic<uint64_t> written_to_{0};
   std::mutex writing_;
   std::mutex mutex_;
   bool exists_;

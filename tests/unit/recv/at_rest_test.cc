@@ -161,6 +161,24 @@ TEST_CASE("verify__in_place__a_damaged_file_has_not_the_time_that_says_that_it_i
   CHECK(rig.session->source.verdicts[0] != Verdict::unchanged);
 }
 
+TEST_CASE("verify__in_place__over_a_longer_file__its_old_end_is_no_damage") {
+  const bool is_a_stream = GENERATE(true, false);
+  Rig rig;
+  const std::string data = pattern(2 * piece - 77, 'a');
+  rig.files.put("/root/f", std::string(3 * piece, 'o'), 0644, ports::FileTime{5, 0});
+  rig.begin(verifying | session::option_inplace, {file_entry("f", is_a_stream ? size_unknown : data.size())});
+  rig.put_piece(1, part(data, 1));
+  rig.session->settle();  // it is synced and read back alone
+  rig.put_piece(0, part(data, 0));
+  session::FileEnd end;
+  end.size_bytes = data.size();
+  rig.session->source_link->post(end);
+  REQUIRE(rig.run_until_result());
+  CHECK(rig.session->source.resends.empty());
+  CHECK(rig.session->source.results[0].kind == ErrorKind::ok);
+  CHECK((rig.on_disk("/root/f") == data));
+}
+
 // What makes the tests above worth something: nobody else sees it.
 TEST_CASE("verify__not_asked_for__damage_is_published") {
   Rig rig;

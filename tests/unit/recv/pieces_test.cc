@@ -328,6 +328,47 @@ TEST_CASE("find_damaged__a_sparse_file__what_was_left_out_at_its_end_is_no_damag
   CHECK(damaged.empty());
 }
 
+TEST_CASE("find_damaged__the_file_is_shorter_on_the_disk_than_it_should_be__what_lacks_is_damage") {
+  const bool is_cut_within = GENERATE(true, false);
+  Staged place(2 * piece);
+  const auto staged = place.file();
+  const HeldFileRef held = place.open(*staged);
+  const std::vector<std::byte> data = some_data(piece, 1);
+  REQUIRE(staged->write(*held, data, 0) == 0);
+  REQUIRE(staged->write(*held, data, piece) == 0);
+  REQUIRE(staged->sync() == 0);
+  REQUIRE(place.files.truncate(held->fd(), is_cut_within ? piece + 5000 : piece) == 0);
+  std::vector<uint64_t> damaged;
+  const std::vector<Ledger::Piece> pieces{{0, xxh3_128(data)}, {1, xxh3_128(data)}};
+  CHECK(find_damaged(*place.root->opened(), *place.owner, *staged, pieces, damaged) == 0);
+  CHECK(damaged == std::vector<uint64_t>{1});
+}
+
+// Nobody knows its length yet, and what is left out at its end is none of the file's.
+TEST_CASE("find_damaged__a_sparse_stream_that_ends_in_zeros__is_no_damage") {
+  Staged place(size_unknown);
+  place.task.sparse = true;
+  const auto staged = place.file();
+  std::vector<Ledger::Piece> pieces;
+  for (uint64_t number = 0; number < 2; ++number) {
+    std::vector<std::byte> data = some_data(number == 0 ? piece : 30'000, 1);
+    std::fill(data.end() - 20'000, data.end(), std::byte{0});
+    session::SegmentHeader header;
+    header.sequence = number;
+    header.data_bytes = static_cast<uint32_t>(data.size());
+    header.hash = xxh3_128(data);
+    pieces.push_back({number, header.hash});
+    const PieceWritten written = write_piece(*staged, data, header, nullptr);
+    REQUIRE((written.error_number == 0 && !written.is_damaged));
+  }
+  REQUIRE(staged->sync() == 0);
+  CHECK(place.stat_of(place.name()).st_size < static_cast<off_t>(piece + 30'000));
+  std::vector<uint64_t> damaged;
+  CHECK(find_damaged(*place.root->opened(), *place.owner, *staged, pieces, damaged) == 0);
+  CHECK(damaged.empty());
+  CHECK(place.stat_of(place.name()).st_size == static_cast<off_t>(piece + 30'000));
+}
+
 TEST_CASE("staged_file__cannot_be_opened_or_written__the_error") {
   Staged place;
   const auto staged = place.file();
