@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "app/recv/names.h"
+#include "app/recv/task.h"
 #include "app/session/sqlite_handles.h"
 #include "core/base/log.h"
 #include "core/base/units.h"
@@ -70,11 +71,26 @@ bool is_damage(int code) {
 // Whether a database that is opened again may fare better.
 bool may_pass(int code) { return (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CONSTRAINT || is_damage(code); }
 
+// SQLite has a code of its own for a disk that is full at a write, and none for a quota, or for a disk that says so when it is
+// synced.
+bool is_out_of_space(sqlite3* database, int code) {
+  const int primary = code & 0xff;
+  if (primary == SQLITE_FULL) return true;
+  if (database == nullptr || (primary != SQLITE_IOERR && primary != SQLITE_CANTOPEN)) return false;
+  int of_database = 0, of_journal = 0;
+  sqlite3_file* journal = nullptr;
+  sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &of_database);
+  sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &journal);
+  if (journal != nullptr && journal->pMethods != nullptr)
+    journal->pMethods->xFileControl(journal, SQLITE_FCNTL_LAST_ERRNO, &of_journal);
+  return is_no_space(sqlite3_system_errno(database)) || is_no_space(of_database) || is_no_space(of_journal);
+}
+
 Error to_error(sqlite3* database, int code, std::string_view doing) {
   const char* words = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   const char* name = database != nullptr ? sqlite3_db_filename(database, "main") : nullptr;
   const std::string file = name != nullptr && *name != '\0' ? printable(name) : std::string(ledger_name);
-  switch (code & 0xff) {
+  switch (is_out_of_space(database, code) ? SQLITE_FULL : code & 0xff) {
     case SQLITE_FULL:
       return {ErrorKind::no_space,
               fmt::format("no room for the ledger ({}): {}: free some space and run again to resume", words, file)};

@@ -167,7 +167,8 @@ std::optional<Error> SessionRoot::sync_all() {
     if (auto problem = decider_->decide({}, 0).fatal) return problem;
   }
   if (const int error = root_->disk->sync_names(); error < 0) {
-    return Error{ErrorKind::file_io, fmt::format("cannot sync {}: {}", printable(root_->path), describe_errno(-error))};
+    const ErrorKind kind = is_no_space(-error) ? ErrorKind::no_space : ErrorKind::file_io;
+    return Error{kind, fmt::format("cannot sync {}: {}", printable(root_->path), describe_errno(-error))};
   }
   // The look comes after the sync, so that whatever an administrator did before the sync is seen.
   if (root_->check() < 0) return fatal_error(ESTALE, root_->path);

@@ -14,6 +14,7 @@ class FaultyVfs {
   static constexpr const char* name = "faulty";
   // Asked before each call that touches a file: SQLITE_OK, or what the call then says instead of being made.
   std::function<int(std::string_view call)> hook;
+  int last_errno = 0;  // of the file on which a call failed; 0: as SQLite's own has it
 
   FaultyVfs() : real_(sqlite3_vfs_find(nullptr)), vfs_(*real_) {
     vfs_.zName = name;
@@ -79,7 +80,12 @@ class FaultyVfs {
       [](sqlite3_file* file, int level) { return real(file)->pMethods->xLock(real(file), level); },
       [](sqlite3_file* file, int level) { return real(file)->pMethods->xUnlock(real(file), level); },
       [](sqlite3_file* file, int* out) { return real(file)->pMethods->xCheckReservedLock(real(file), out); },
-      [](sqlite3_file* file, int what, void* argument) { return real(file)->pMethods->xFileControl(real(file), what, argument); },
+      [](sqlite3_file* file, int what, void* argument) {
+        const int code = real(file)->pMethods->xFileControl(real(file), what, argument);
+        const int given = of(file)->owner->last_errno;
+        if (what == SQLITE_FCNTL_LAST_ERRNO && given != 0) *static_cast<int*>(argument) = given;
+        return code;
+      },
       [](sqlite3_file* file) { return real(file)->pMethods->xSectorSize(real(file)); },
       [](sqlite3_file* file) { return real(file)->pMethods->xDeviceCharacteristics(real(file)); },
       nullptr,

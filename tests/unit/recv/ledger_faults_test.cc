@@ -89,6 +89,27 @@ TEST_CASE("ledger_faults__a_failure_that_passes__is_survived_by_whatever_was_ask
   }
 }
 
+// SQLite has no code of its own for them.
+TEST_CASE("ledger_faults__a_quota_is_full_or_the_disk_says_at_a_sync_that_it_is__no_space") {
+  const std::string_view failing = GENERATE(as<std::string_view>(), "write", "sync", "open");
+  const int error = GENERATE(EDQUOT, ENOSPC, EIO);
+  INFO(failing << ", " << error);
+  Place place;
+  auto ledger = place.ledger();
+  REQUIRE(ledger);
+  if (failing == "open") ledger->reset();
+  place.vfs.hook = [&](std::string_view call) {
+    if (call != failing) return SQLITE_OK;
+    errno = place.vfs.last_errno = error;
+    return call == "write" ? SQLITE_IOERR_WRITE : call == "sync" ? SQLITE_IOERR_FSYNC : SQLITE_CANTOPEN;
+  };
+  const auto result = failing == "open" ? Result<void>(tl::unexpected<Error>(place.ledger().error()))
+                                        : (*ledger)->add({{file_a, "a", {{3, {1, 2}}}}});
+  place.vfs.hook = nullptr;
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == (error == EIO ? ErrorKind::file_io : ErrorKind::no_space));
+}
+
 // To SQLite's own check of a database a page that could not be read is a damaged one: it is not taken at its first word.
 TEST_CASE("ledger_faults__at_the_opening__survived_if_passing_else_said_and_nothing_lost") {
   for (const bool lasts : {false, true}) {

@@ -173,6 +173,17 @@ TEST_CASE("session_root__request_to_expire__as_a_link_or_as_a_file__is_heard_onc
   CHECK_FALSE(rig.temporary.has(".ccixfer/" + staged_name({1, 2}, 3)));
 }
 
+TEST_CASE("session_root__the_disk_says_at_the_last_sync_that_it_is_full__no_space") {
+  const int error = GENERATE(ENOSPC, EDQUOT, EIO);
+  Rig rig;
+  SessionRoot place(*rig.root, archive_options, {});
+  rig.files.hook = [error](std::string_view call, std::string_view) { return call == "syncfs" || call == "fsync" ? -error : 0; };
+  const std::optional<Error> problem = place.sync_all();
+  rig.files.hook = nullptr;
+  REQUIRE(problem.has_value());
+  CHECK(problem->kind == (error == EIO ? ErrorKind::file_io : ErrorKind::no_space));
+}
+
 TEST_CASE("session_root__dry_run__syncs_nothing_at_the_end") {
   Rig rig;
   int syncs = 0;
