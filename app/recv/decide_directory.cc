@@ -106,7 +106,10 @@ void EntryDecider::Job::decide_leave(uint64_t index, Decision& decision) {
 // The directory is empty, or --delete empties it.
 int EntryDecider::Job::make_room(const std::string& path, std::string_view name) {
   const int error = is_empty_directory(name);
-  return error == -ENOTEMPTY && session_.deletions_ != nullptr ? session_.deletions_->make_room(path) : error;
+  if (error != -ENOTEMPTY || session_.deletions_ == nullptr) return error;
+  const int made = session_.deletions_->make_room(path);
+  if (is_no_space(-made)) fatal_ = fatal_error(-made, path);  // for the backups of what was in it
+  return made;
 }
 
 // The entry in hand is ready under another name in its directory. What is replaced is kept first, when backups are.

@@ -298,7 +298,12 @@ bool Deletions::remove(Frame& in, const std::string& path, bool is_directory, De
     in.keeps = true;
     // A directory may have been filled meanwhile. Of a file these say that its backup failed.
     const bool was_filled = is_directory && (error == -ENOTEMPTY || error == -EEXIST);
-    if (!was_filled) failed(path, error, out);
+    if (is_no_space(-error)) {  // of its backup, and the next one would fare no better
+      out.fatal = fatal_error(-error, path);
+      no_space_ = error;
+    } else if (!was_filled) {
+      failed(path, error, out);
+    }
     return false;
   }
   if (dry() && !is_directory && backups_ != nullptr && backups_->keeps_beside(path)) in.keeps = true;
@@ -361,7 +366,9 @@ int Deletions::make_room(const std::string& path) {
   for (uint32_t steps = deletions_a_step; !stack_.empty() && !out.fatal; steps = deletions_a_step) run(out, steps, false);
   stack_.clear();
   known_.forget(path);
-  return room_is_left_ || std::exchange(out.fatal, std::nullopt) ? -ENOTEMPTY : 0;
+  const bool has_failed = std::exchange(out.fatal, std::nullopt).has_value();
+  if (no_space_ < 0) return no_space_;
+  return room_is_left_ || has_failed ? -ENOTEMPTY : 0;
 }
 
 }  // namespace ccixfer::recv

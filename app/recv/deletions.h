@@ -114,6 +114,7 @@ class Deletions {
   const bool reads_rules_;
   DeleteStep of_rooms_;        // what make_room has done
   bool room_is_left_ = false;  // of make_room: something stays
+  int no_space_ = 0;           // -errno of a backup that the disk had no room for
   std::vector<Frame> stack_;
 };
 

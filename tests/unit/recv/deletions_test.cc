@@ -216,6 +216,53 @@ TEST_CASE("deletions__a_file_whose_backup_has_no_place__stays_and_that_is_told")
   CHECK(test.warnings[0].find("where its backup belongs") != std::string::npos);
 }
 
+TEST_CASE("deletions__no_room_for_a_backup__the_session_ends_for_want_of_space_and_the_file_stays") {
+  const int error = GENERATE(ENOSPC, EDQUOT);
+  const bool makes_room = GENERATE(true, false);
+  Deleting test({}, archive_options, 0, true);
+  for (const char* path : {"d/gone", "d/other"}) test.has(path);
+  test.listed(directory(""));
+  test.left("", true);
+  test.place.files.hook = [error](std::string_view call, std::string_view) { return call == "link_at" ? -error : 0; };
+  if (makes_room) {
+    CHECK(test.deletions.make_room("d") == -error);
+  } else {
+    const DeleteStep step = test.deletions.step(false);
+    REQUIRE(step.fatal.has_value());
+    CHECK(step.fatal->kind == ErrorKind::no_space);
+    CHECK(step.deleted.empty());
+  }
+  test.place.files.hook = nullptr;
+  CHECK(test.is_there("d/gone"));
+  CHECK(test.is_there("d/other"));
+}
+
+TEST_CASE("deletions__no_room_for_a_backup_of_what_makes_room__the_session_ends_for_want_of_space") {
+  const EntryType type = GENERATE(EntryType::file, EntryType::symlink, EntryType::special);
+  const bool is_linked = type == EntryType::file && GENERATE(true, false);
+  Deleting test({}, archive_options | session::option_specials | session::option_hard_links, 0, true);
+  test.place.policy.devices = true;
+  test.has("d/gone");
+  test.place.decider.set_aside(nullptr, &test.backups);
+  test.place.decider.set_deletions(&test.deletions);
+  Entry entry = type == EntryType::symlink ? link("d", "there") : file("d", 3);
+  entry.type = type;
+  entry.special = ports::SpecialKind::fifo;
+  entry.is_linked = is_linked;
+  if (is_linked) {
+    entry.linked_to = "first";
+    test.place.decide_one(file("first", 3));
+  }
+  test.place.files.hook = [](std::string_view call, std::string_view name) {
+    return call == "link_at" && name == "gone~" ? -ENOSPC : 0;
+  };
+  const DecidedEntries decided = test.place.decide({entry});
+  test.place.files.hook = nullptr;
+  REQUIRE(decided.fatal.has_value());
+  CHECK(decided.fatal->kind == ErrorKind::no_space);
+  CHECK(test.is_there("d/gone"));
+}
+
 TEST_CASE("deletions__a_name_without_room_for_the_suffix_of_backups__stays_and_a_dry_run_says_so") {
   for (const uint32_t mode : {0u, uint32_t{session::option_dry_run}}) {
     Deleting test({}, archive_options | mode, 0, true);
