@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "app/recv/caseless_names.h"
 #include "app/recv/names.h"
 #include "app/recv/pieces.h"
 #include "app/session/limits.h"
@@ -16,6 +17,8 @@ constexpr uint32_t all_of_owner = 0700;
 constexpr size_t copy_part_bytes = 1u << 20;
 constexpr uint32_t keep_id = ~uint32_t{0};
 constexpr size_t unsynced_max = 64;
+constexpr size_t taken_max = 1u << 20;
+constexpr char taken_mark = '\0';  // behind a path: tells it from one of which a backup was kept
 
 bool is_unlinkable(int error) {
   return error == -EPERM || error == -EXDEV || error == -EMLINK || error == -ENOTSUP || error == -ENOSYS || error == -EACCES;
@@ -46,10 +49,14 @@ int Backups::keep_what_stands(int parent, std::string_view path) {
   const int found = files_.stat_at(parent, original, stat, false);
   if (found == -ENOENT || (found >= 0 && stat.type == ports::FileType::directory)) return 0;
   if (found < 0) return found;
-  const std::string name = std::string(original) + how_.suffix;
+  std::string name = std::string(original) + how_.suffix;
   const std::lock_guard lock(mutex_);
-  if (!how_.directory) return keep_in(parent, name, parent, original, stat);
+  if (!how_.directory) {
+    if (const int error = free_name(split_path(path).parent, name); error < 0) return error;
+    return keep_in(parent, name, parent, original, stat);
+  }
   const std::string below(below_base(path, base_, false));
+  if (const int error = free_name(join_path(how_.directory->path, split_path(below).parent), name); error < 0) return error;
   if (const int error = open_twin(split_path(below).parent); error < 0) return error;
   const int kept = keep_in(twin_->fd(), name, parent, original, stat);
   if (kept < 0) return kept;
@@ -57,6 +64,46 @@ int Backups::keep_what_stands(int parent, std::string_view path) {
   if (how_.directory->outside) return files_.fsync(twin_->fd());
   unsynced_.emplace(twin_path_, twin_);
   return unsynced_.size() < unsynced_max ? kept : sync_all();
+}
+
+// Only such names are remembered: of the rest there are as many as there are files.
+bool Backups::may_be_of_a_backup(std::string_view path) const {
+  if (how_.directory) return !how_.directory->outside && is_below(path, how_.directory->path);
+  return is_backup(path);
+}
+
+std::string Backups::as_one(std::string path) const { return root_.ignores_case ? without_case_or_accents(path) : path; }
+
+bool Backups::is_taken(const std::string& path) const {
+  return taken_.contains(xxh3_64(as_bytes(path))) || kept_->has(path + taken_mark);
+}
+
+// Over all sessions of the transfer.
+void Backups::take(const std::string& path) {
+  if (taken_.size() < taken_max) taken_.insert(xxh3_64(as_bytes(path)));
+  kept_->add(path + taken_mark);
+}
+
+void Backups::note(std::string_view path) {
+  if (!may_be_of_a_backup(path)) return;
+  const std::lock_guard lock(mutex_);
+  take(as_one(std::string(path)));
+}
+
+// What the source has of that name may be delivered already. Two files want one name where it ends with the suffix twice, and what
+// the first one got is the other's no more. 0 or -errno.
+int Backups::free_name(std::string_view directory, std::string& name) {
+  if (how_.directory && how_.directory->outside) return 0;
+  if (taken_.size() >= taken_max) return -session::errno_of_no_backup;  // nobody knows any more
+  std::string path = as_one(join_path(directory, name));
+  while (is_taken(path)) {
+    if (how_.suffix.empty()) return -session::errno_of_no_backup;
+    name += how_.suffix;
+    path = as_one(join_path(directory, name));
+  }
+  const std::string_view of = std::string_view(name).substr(0, name.size() - how_.suffix.size());
+  if (!how_.suffix.empty() && of.ends_with(how_.suffix)) take(path);
+  return 0;
 }
 
 int Backups::sync() {

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "app/recv/aside.h"
 #include "app/recv/attributes.h"
@@ -40,6 +41,8 @@ class Backups {
   // What stands at `path`, whose last part is in `parent`: once in a transfer, as what stands there later is the transfer's own. 0,
   // also when nothing stands there, or a directory; or -errno: it must not be replaced.
   [[nodiscard]] int keep(int parent, std::string_view path, Before before);
+  // The source has something at `path`, which is decided from here on: no backup takes that name, but the next one of its kind.
+  void note(std::string_view path);
   // What a dry run can tell of that: -ENAMETOOLONG, its name has no room for the suffix; else 0.
   [[nodiscard]] int would_keep(std::string_view path, Before before) const;
   // What was kept stays kept through a power cut: the names in a backup directory are synced. Those beside the files are synced
@@ -52,6 +55,11 @@ class Backups {
 
  private:
   [[nodiscard]] bool is_backup(std::string_view path) const;
+  [[nodiscard]] bool may_be_of_a_backup(std::string_view path) const;
+  [[nodiscard]] bool is_taken(const std::string& path) const;
+  void take(const std::string& path);
+  [[nodiscard]] int free_name(std::string_view directory, std::string& name);
+  [[nodiscard]] std::string as_one(std::string path) const;
   [[nodiscard]] int keep_what_stands(int parent, std::string_view path);
   [[nodiscard]] int sync_all();
   [[nodiscard]] int open_top();
@@ -76,6 +84,7 @@ class Backups {
   std::string twin_path_;
   std::map<std::string, HeldFileRef> unsynced_;  // directories with new names
   std::set<std::string, std::less<>> made_;      // those that are not left yet
+  std::unordered_set<uint64_t> taken_;           // names of this session that a backup could have
 };
 
 }  // namespace ccixfer::recv

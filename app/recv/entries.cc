@@ -139,6 +139,7 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   if (!is_directory && entry.unknown_mandatory != 0) return failed(decision, -session::errno_of_unknown_field);
   if (root_.ignores_case && entry.type != EntryType::leave && !session_.caseless_names_.take(decision.path, is_directory))
     return failed(decision, -session::errno_of_same_name);
+  if (session_.backups_ != nullptr && entry.type != EntryType::leave) session_.backups_->note(decision.path);
   place(entry, index, decision);
   if (is_in_locked(decision)) decide_in_missing_directory(entry, decision);
   // A directory is made and left all the same, so that what is in it arrives.

@@ -25,7 +25,8 @@ std::string words_of_receiver_errno(int error_number) {
     case errno_of_same_name:
       return "the receiver's file system ignores case, and another file of this transfer has that name: rename one of them";
     case errno_of_no_backup:
-      return "a directory that is not empty stands at the receiver where its backup belongs: remove it, or use another --suffix";
+      return "a directory that is not empty, or a file of the source's, stands at the receiver where its backup belongs: "
+             "remove it, or use another --suffix";
     default:
       return "at the receiver: " + std::generic_category().message(error_number);
   }

@@ -14,7 +14,7 @@ namespace ccixfer::session {
 inline constexpr int errno_of_unknown_field = EPROTONOSUPPORT;
 inline constexpr int errno_of_no_devices = ENOLINK;  // the peer has no right to make them
 inline constexpr int errno_of_same_name = ENOTUNIQ;  // where case is ignored
-inline constexpr int errno_of_no_backup = EBADSLT;   // a directory with content has the name of the backup
+inline constexpr int errno_of_no_backup = EBADSLT;   // a directory with content, or what the source has, has the name of the backup
 
 inline constexpr std::string_view words_of_left_out_device =
     "skipping non-regular file: only a receiver that is root makes devices";

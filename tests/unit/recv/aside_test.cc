@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <set>
 
 #include "app/recv/backups.h"
 #include "app/recv/older_trees.h"
@@ -35,7 +36,7 @@ struct AsidePlace : Place {
     decider.set_aside(older.get(), backups.get());
   }
   void keep(std::optional<SidePlace> directory, const std::string& suffix) {
-    backups = std::make_unique<Backups>(*root->opened(), policy, recv::Aside::Backup{directory, suffix}, "new", *owner);
+    backups = std::make_unique<Backups>(*root->opened(), policy, recv::Aside::Backup{directory, suffix}, "new", *owner, kept);
     decider.set_aside(older.get(), backups.get());
   }
   void put(const std::string& path, const std::string& content, int64_t later_s = 0, mode_t mode = 0644) {
@@ -60,6 +61,13 @@ struct AsidePlace : Place {
   }
   std::unique_ptr<OlderTrees> older;
   std::unique_ptr<Backups> backups;
+  std::shared_ptr<session::KeptNames> kept;  // of earlier sessions
+};
+
+struct Kept final : session::KeptNames {
+  [[nodiscard]] bool has(std::string_view name) const override { return names.contains(name); }
+  void add(std::string_view name) override { names.emplace(name); }
+  std::set<std::string, std::less<>> names;
 };
 
 }  // namespace
@@ -372,6 +380,55 @@ TEST_CASE("backups__nothing_stands_there_or_a_directory__nothing_is_kept") {
   CHECK(place.deliver_keeping(place.decide_one(file("empty", 4)).task, "anew").outcome == CommitOutcome::ok);
   CHECK_FALSE(place.temporary.has("new/f~"));
   CHECK_FALSE(place.temporary.has("new/empty~"));
+}
+
+// rsync writes the backup over what it has just delivered.
+TEST_CASE("backups__the_source_has_a_file_of_the_backups_name__that_and_all_that_was_there_is_kept") {
+  const bool is_later_first = GENERATE(true, false);
+  const bool is_in_another_session = GENERATE(true, false);
+  AsidePlace place;
+  place.kept = std::make_shared<Kept>();
+  place.put("new/f", "old f", 5);
+  place.put("new/f~", "old f~", 5);
+  place.keep(std::nullopt, "~");
+  const DecidedEntries decided = place.decide({file("f", 6), file("f~", 7)});
+  const auto deliver = [&](size_t which) {
+    const Decision& decision = decided.decisions[which];
+    CHECK(place.deliver_keeping(decision.task, which == 0 ? "anew f" : "anew f~").outcome == CommitOutcome::ok);
+  };
+  deliver(is_later_first ? 1 : 0);
+  if (is_in_another_session) place.keep(std::nullopt, "~");
+  deliver(is_later_first ? 0 : 1);
+  CHECK(place.temporary.read("new/f") == "anew f");
+  CHECK(place.temporary.read("new/f~") == "anew f~");
+  CHECK(place.temporary.read(is_later_first ? "new/f~~~" : "new/f~~") == "old f");
+  CHECK(place.temporary.read(is_later_first ? "new/f~~" : "new/f~~~") == "old f~");
+}
+
+TEST_CASE("backups__the_source_has_what_is_there_under_the_backups_name__it_stays") {
+  AsidePlace place;
+  place.put("new/f", "old f", 5);
+  place.put("new/f~", "same");
+  place.keep(std::nullopt, "~");
+  const DecidedEntries decided = place.decide({file("f", 6), file("f~", 4)});
+  REQUIRE(decided.decisions[1].verdict == Verdict::unchanged);
+  CHECK(place.deliver_keeping(decided.decisions[0].task, "anew f").outcome == CommitOutcome::ok);
+  CHECK(place.temporary.read("new/f~") == "same");
+  CHECK(place.temporary.read("new/f~~") == "old f");
+}
+
+TEST_CASE("backups__the_source_has_a_file_of_that_name_in_the_backup_directory__it_and_the_old_one_stay") {
+  AsidePlace place;
+  std::filesystem::create_directories(place.temporary.path("new/kept"));
+  place.put("new/f", "old f", 5);
+  place.put("new/kept/f", "same");
+  place.keep(SidePlace{"new/kept"}, "");
+  const DecidedEntries decided = place.decide({file("f", 6), directory("kept"), file("kept/f", 4)});
+  const CommitItem item = place.deliver_keeping(decided.decisions[0].task, "anew f");
+  CHECK(item.outcome == CommitOutcome::failed);
+  CHECK(item.error_number == session::errno_of_no_backup);
+  CHECK(place.temporary.read("new/f") == "old f");
+  CHECK(place.temporary.read("new/kept/f") == "same");
 }
 
 }  // namespace ccixfer::recv
