@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <vector>
 
 #include "app/recv/caseless_names.h"
@@ -23,6 +24,26 @@ constexpr char taken_mark = '\0';  // behind a path: tells it from one of which 
 bool is_unlinkable(int error) {
   return error == -EPERM || error == -EXDEV || error == -EMLINK || error == -ENOTSUP || error == -ENOSYS || error == -EACCES;
 }
+
+// A directory of ours whose mode keeps us from making something in it: for as long as this lives it does not.
+class Opened {
+ public:
+  Opened(ports::FileSystem& files, int directory, uint32_t uid) : files_(files), directory_(directory) {
+    ports::FileStat stat;
+    if (uid == 0 || files_.fstat(directory, stat) < 0 || stat.uid != uid || (stat.mode & all_of_owner) == all_of_owner) return;
+    if (files_.set_mode(directory, stat.mode | all_of_owner) >= 0) mode_before_ = stat.mode;
+  }
+  ~Opened() {
+    if (mode_before_) files_.set_mode(directory_, *mode_before_);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+ private:
+  ports::FileSystem& files_;
+  const int directory_;
+  std::optional<uint32_t> mode_before_;
+};
 
 }  // namespace
 
@@ -58,6 +79,7 @@ int Backups::keep_what_stands(int parent, std::string_view path) {
   const std::string below(below_base(path, base_, false));
   if (const int error = free_name(join_path(how_.directory->path, split_path(below).parent), name); error < 0) return error;
   if (const int error = open_twin(split_path(below).parent); error < 0) return error;
+  const Opened opened(files_, twin_->fd(), policy_.uid);
   const int kept = keep_in(twin_->fd(), name, parent, original, stat);
   if (kept < 0) return kept;
   // The last sync of the session is of the root's own file system.
@@ -192,7 +214,9 @@ int Backups::open_twin(std::string_view directory) {
     const size_t begin = end == 0 ? 0 : end + 1;
     end = directory.find('/', begin);
     const std::string_view name = directory.substr(begin, end == std::string_view::npos ? end : end - begin);
-    int fd = files_.open(at->fd(), name, {.directory = true}, 0);
+    const HeldFileRef around = at;
+    const Opened opened(files_, around->fd(), policy_.uid);
+    int fd = open_to_write_in(around->fd(), name);
     if (fd == -ENOTDIR || fd == -ELOOP) {  // as with rsync, what is in the way of a backup goes
       files_.unlink_at(at->fd(), name, false);
       fd = -ENOENT;
@@ -204,6 +228,17 @@ int Backups::open_twin(std::string_view directory) {
   twin_ = at;
   twin_path_ = directory;
   return 0;
+}
+
+// One that may not be read, as a run before left it, is open to us for the moment.
+int Backups::open_to_write_in(int parent, std::string_view name) {
+  const int fd = files_.open(parent, name, {.directory = true}, 0);
+  ports::FileStat stat;
+  if (fd != -EACCES || policy_.uid == 0 || files_.stat_at(parent, name, stat, false) < 0) return fd;
+  if (stat.uid != policy_.uid || files_.set_mode_at(parent, name, stat.mode | all_of_owner) < 0) return fd;
+  const int opened = files_.open(parent, name, {.directory = true}, 0);
+  files_.set_mode_at(parent, name, stat.mode);
+  return opened;
 }
 
 int Backups::make_twin(int parent, std::string_view name, const std::string& directory) {

@@ -64,6 +64,7 @@ class Backups {
   [[nodiscard]] int sync_all();
   [[nodiscard]] int open_top();
   [[nodiscard]] int open_twin(std::string_view directory);
+  [[nodiscard]] int open_to_write_in(int parent, std::string_view name);
   [[nodiscard]] int make_twin(int parent, std::string_view name, const std::string& directory);
   void give(int fd, const Current& attributes) const;
   [[nodiscard]] int keep_in(int directory, const std::string& name, int parent, std::string_view original,

@@ -257,6 +257,9 @@ void Deletions::finish(DeleteStep& out) {
   Frame frame = std::move(stack_.back());
   stack_.pop_back();
   leave_scope();
+  // The one in the backup directory that was made after it was to be written in, and has its mode now.
+  const bool is_read_only = policy_.uid != 0 && (frame.stat.mode & owner_writes) != owner_writes;
+  if (is_read_only && backups_ != nullptr && !dry()) backups_->left(frame.path, {frame.stat.mode, frame.stat.uid, frame.stat.gid});
   if (frame.listed) {
     if (!frame.was_changed) return;
     const Policy of_directories = policy_.of_directories();
@@ -270,7 +273,8 @@ void Deletions::finish(DeleteStep& out) {
   }
   Frame& in = stack_.back();
   in.keeps = in.keeps || frame.keeps;
-  if ((!frame.keeps && remove(in, frame.path, true, out)) || !frame.was_unlocked) return;
+  if (!frame.keeps && remove(in, frame.path, true, out)) return;
+  if (!frame.was_unlocked && !(is_read_only && frame.was_changed)) return;
   if (const int fd = descriptor_of(frame); fd >= 0) files_.set_mode(fd, frame.stat.mode);
 }
 

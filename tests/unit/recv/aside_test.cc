@@ -431,4 +431,26 @@ TEST_CASE("backups__the_source_has_a_file_of_that_name_in_the_backup_directory__
   CHECK(place.temporary.read("new/kept/f") == "same");
 }
 
+// As a run of the day before left it.
+TEST_CASE("backups__a_directory_of_them_is_read_only__it_takes_the_backup_and_is_read_only_again") {
+  const NotRoot account;
+  const mode_t mode = GENERATE(0555u, 0311u);
+  AsidePlace place;
+  std::filesystem::create_directories(place.temporary.path("new/d/e"));
+  std::filesystem::create_directories(place.temporary.path("kept/d"));
+  for (const char* path : {"new/d/f", "new/d/e/f"}) place.put(path, "old", 5);
+  REQUIRE(::chmod(place.temporary.path("kept/d").c_str(), mode) == 0);
+  REQUIRE(::chmod(place.temporary.path("kept").c_str(), 0555) == 0);
+  place.keep(SidePlace{"kept"}, "");
+  const DecidedEntries decided = place.decide({directory("d"), file("d/f", 4), directory("d/e"), file("d/e/f", 4)});
+  CHECK(place.deliver_keeping(decided.decisions[1].task, "anew").outcome == CommitOutcome::ok);
+  CHECK(place.deliver_keeping(decided.decisions[3].task, "anew").outcome == CommitOutcome::ok);
+  for (const char* path : {"kept", "kept/d"}) {
+    CHECK((place.stat_of(path).st_mode & 0777) == (path == std::string("kept") ? 0555 : mode));
+    REQUIRE(::chmod(place.temporary.path(path).c_str(), 0755) == 0);
+  }
+  CHECK(place.temporary.read("kept/d/f") == "old");
+  CHECK(place.temporary.read("kept/d/e/f") == "old");
+}
+
 }  // namespace ccixfer::recv

@@ -19,11 +19,12 @@ namespace {
 using Names = std::vector<std::string>;
 
 struct Deleting {
-  explicit Deleting(DeleteWish wish = {}, uint32_t options = archive_options, uint64_t already = 0, bool keeps_backups = false)
+  explicit Deleting(DeleteWish wish = {}, uint32_t options = archive_options, uint64_t already = 0, bool keeps_backups = false,
+                    const std::optional<SidePlace>& kept = std::nullopt)
       : place(options),
-        backups(*place.root->opened(), place.policy, Aside::Backup{std::nullopt, "~"}, "", *place.owner),
+        backups(*place.root->opened(), place.policy, Aside::Backup{kept, kept ? "" : "~"}, "", *place.owner),
         deletions(*place.root->opened(), *place.directories, place.policy, *place.owner, keeps_backups ? &backups : nullptr,
-                  std::move(wish), "", "", already) {}
+                  std::move(wish), "", kept ? kept->path : "", already) {}
 
   void has(const std::string& path) {
     const std::filesystem::path whole = place.temporary.path(path);
@@ -261,6 +262,37 @@ TEST_CASE("deletions__no_room_for_a_backup_of_what_makes_room__the_session_ends_
   REQUIRE(decided.fatal.has_value());
   CHECK(decided.fatal->kind == ErrorKind::no_space);
   CHECK(test.is_there("d/gone"));
+}
+
+// What the run before had kept is in a directory with that mode, too.
+TEST_CASE("deletions__in_read_only_directories_with_a_backup_directory__all_is_kept_and_the_modes_are_as_before") {
+  const NotRoot account;
+  const bool were_kept_before = GENERATE(true, false);
+  const bool has_spared = GENERATE(true, false);
+  Deleting test(sparing("*.log"), archive_options, 0, true, SidePlace{"kept"});
+  for (const char* path : {"d/old", "d/in/old", "d/gone/old"}) test.has(path);
+  if (has_spared) test.has("d/gone/a.log");
+  if (were_kept_before) test.has("kept/d/before");
+  test.listed(directory(""));
+  test.listed(directory("d"));
+  test.listed(directory("d/in"));
+  test.left("d/in", true);
+  test.left("d", true);
+  test.left("", true);
+  std::vector<std::string> read_only{"d/gone", "d/in", "d"};
+  if (were_kept_before) read_only.emplace_back("kept/d");
+  for (const std::string& path : read_only) REQUIRE(::chmod(test.place.temporary.path(path).c_str(), 0555) == 0);
+  const Names gone = test.run();
+  CHECK(gone == (has_spared ? Names{"d/gone/old", "d/in/old", "d/old"} : Names{"d/gone/", "d/gone/old", "d/in/old", "d/old"}));
+  CHECK(test.failed == 0);
+  for (const char* path : {"kept/d/old", "kept/d/in/old", "kept/d/gone/old"}) CHECK(test.is_there(path));
+  for (const char* path : {"d", "d/in", "d/gone", "kept/d", "kept/d/in", "kept/d/gone"}) {
+    INFO(path);
+    if (path == std::string("d/gone") && !has_spared) continue;
+    CHECK((test.place.stat_of(path).st_mode & 07777u) == 0555u);
+  }
+  for (const char* path : {"d", "kept/d", "d/in", "d/gone", "kept/d/in", "kept/d/gone"})
+    ::chmod(test.place.temporary.path(path).c_str(), 0755);
 }
 
 TEST_CASE("deletions__a_name_without_room_for_the_suffix_of_backups__stays_and_a_dry_run_says_so") {
