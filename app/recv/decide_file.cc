@@ -112,7 +112,7 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   claim_.reset();
   if (found == 0 && is_unchanged(entry, parent_->fd(), name, stat)) {
     decision.items = items_of(0, entry, &stat);
-    if (set_attributes_of_unchanged(entry, name, stat, decision)) {
+    if (!is_others_too(entry, stat) && set_attributes_of_unchanged(entry, name, stat, decision)) {
       decision.verdict = dry() && differs(entry, stat) ? Verdict::change : Verdict::unchanged;
       return;
     }

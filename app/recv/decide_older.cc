@@ -73,6 +73,12 @@ bool EntryDecider::Job::take_from_older(const Entry& entry, const OlderTrees::Ma
   return true;
 }
 
+// It has another name, which may be in an older tree, and would get other attributes: that name would get them too. The new one is
+// written anew.
+bool EntryDecider::Job::is_others_too(const Entry& entry, const ports::FileStat& stat) {
+  return session_.older_ != nullptr && stat.links > 1 && differs(entry, stat);
+}
+
 // In place of whatever is no directory with content. 0, or -errno: then the entry comes from the source.
 int EntryDecider::Job::link_name(int from_directory, std::string_view from, const std::string& path, bool is_new) {
   const std::string_view name = split_path(path).name;

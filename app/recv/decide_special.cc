@@ -94,7 +94,7 @@ void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
   }
   stays_ = found == 0 && stays(entry, stat);
   if (stays_) return;
-  if (found == 0 && is_same_special(entry, stat) && entry.linked_to.empty()) {
+  if (found == 0 && is_same_special(entry, stat) && entry.linked_to.empty() && !is_others_too(entry, stat)) {
     decision.items = items_of(0, entry, &stat);
     if (!dry()) decision.attributes_refused = finish_special(entry, name) == attributes_refused;
     if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;

@@ -42,7 +42,7 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
   const bool was_link = found == 0 && stat.type == ports::FileType::symlink;
   if (was_link && entry.linked_to.empty()) {
     std::string target;
-    if (files_.readlink_at(parent_->fd(), name, target) >= 0 && target == entry.target) {
+    if (files_.readlink_at(parent_->fd(), name, target) >= 0 && target == entry.target && !is_others_too(entry, stat)) {
       decision.items = items_of(0, entry, &stat);
       if (!dry()) finish_symlink(entry, name, &stat);
       if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;

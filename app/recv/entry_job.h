@@ -85,6 +85,7 @@ class EntryDecider::Job {
   [[nodiscard]] std::optional<Likeness> likeness(const session::Entry& entry, const OlderTrees::Candidate& candidate);
   [[nodiscard]] session::Items items_of_new(session::Items done, const session::Entry& entry,
                                             const std::optional<OlderTrees::Match>& older);
+  [[nodiscard]] bool is_others_too(const session::Entry& entry, const ports::FileStat& stat);
   [[nodiscard]] int link_name(int from_directory, std::string_view from, const std::string& path, bool is_new);
   [[nodiscard]] bool stays(const session::Entry& entry, const ports::FileStat& stat) const;
   [[nodiscard]] int make_room(const std::string& path, std::string_view name);

@@ -205,6 +205,44 @@ TEST_CASE("older_trees__something_stands_there__it_is_replaced_only_by_what_is_t
   CHECK(place.temporary.read("new/g") == "another");
 }
 
+// Else the older night's file would change with it.
+TEST_CASE("older_trees__what_was_linked_gets_other_attributes__the_older_one_keeps_its_own") {
+  AsidePlace place;
+  place.put("old/f", "same");
+  REQUIRE(::symlink("there", place.temporary.path("old/l").c_str()) == 0);
+  const timespec times[2] = {{0, UTIME_OMIT}, {1'000'000'000, 123'456'789}};
+  REQUIRE(::utimensat(AT_FDCWD, place.temporary.path("old/l").c_str(), times, AT_SYMLINK_NOFOLLOW) == 0);
+  place.link_to({"old"});
+  REQUIRE(place.decide_one(file("f", 4)).verdict == Verdict::unchanged);
+  REQUIRE(place.decide_one(link("l", "there")).verdict == Verdict::done);
+  REQUIRE(place.are_one("new/f", "old/f"));
+  REQUIRE(place.are_one("new/l", "old/l"));
+  const Decision decision = place.decide_one(file("f", 4, 0600));
+  CHECK(decision.verdict == Verdict::send);
+  CHECK(place.deliver_keeping(decision.task, "same").outcome == CommitOutcome::ok);
+  CHECK((place.stat_of("new/f").st_mode & 0777) == 0600);
+  CHECK((place.stat_of("old/f").st_mode & 0777) == 0644);
+  Entry later = link("l", "there");
+  later.mtime.seconds += 5;
+  CHECK(place.decide_one(later).verdict == Verdict::done);
+  CHECK(place.stat_of("new/l").st_mtim.tv_sec == 1'000'000'005);
+  CHECK(place.stat_of("old/l").st_mtim.tv_sec == 1'000'000'000);
+}
+
+TEST_CASE("older_trees__a_pipe_that_was_linked_gets_other_attributes__the_older_one_keeps_its_own") {
+  AsidePlace place(options | session::option_specials);
+  REQUIRE(::mkfifo(place.temporary.path("old/p").c_str(), 0600) == 0);
+  REQUIRE(::chmod(place.temporary.path("old/p").c_str(), 0644) == 0);
+  std::filesystem::create_hard_link(place.temporary.path("old/p"), place.temporary.path("new/p"));
+  place.link_to({"old"});
+  Entry pipe = file("p", 0, 0640);
+  pipe.type = EntryType::special;
+  pipe.special = ports::SpecialKind::fifo;
+  CHECK(place.decide_one(pipe).verdict == Verdict::done);
+  CHECK((place.stat_of("new/p").st_mode & 0777) == 0640);
+  CHECK((place.stat_of("old/p").st_mode & 0777) == 0644);
+}
+
 TEST_CASE("older_trees__links_and_directories__as_rsync_has_them") {
   AsidePlace place;
   REQUIRE(::symlink("there", place.temporary.path("old/l").c_str()) == 0);
