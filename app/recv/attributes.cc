@@ -122,6 +122,13 @@ int remove_one(ports::FileSystem& files, int fd, std::string_view name) {
 // That this file system has no such attribute, or none that is so long, or that this account may not set it.
 bool is_extended_refused(int error) { return is_refused(error) || error == -ENOSPC || error == -ERANGE || error == -E2BIG; }
 
+// ENOSPC says of the disk that it is full, and on ext4 of a file that it has no room for more attributes.
+bool is_full(ports::FileSystem& files, int fd) {
+  constexpr uint64_t attribute_bytes_max = 64u << 10;  // xattr(7)
+  ports::SpaceInfo space;
+  return files.space(fd, space) >= 0 && space.free_bytes < attribute_bytes_max;
+}
+
 }  // namespace
 
 int apply_extended(ports::FileSystem& files, int fd, const Policy& policy, const Attributes& wanted, Extended which) {
@@ -130,7 +137,8 @@ int apply_extended(ports::FileSystem& files, int fd, const Policy& policy, const
   if (const int error = session::read_extended(files, fd, policy.options, policy.uid == 0, now); error < 0 && error != -E2BIG)
     return is_extended_refused(error) ? attributes_refused : error;
   bool refused = false;
-  const auto note = [&refused](int error) {
+  const auto note = [&](int error) {
+    if (error == -ENOSPC && is_full(files, fd)) return error;
     refused = refused || (error < 0 && is_extended_refused(error));
     return error < 0 && !is_extended_refused(error) ? error : 0;
   };

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "app/session/extended.h"
 #include "tests/unit/recv/faulty_files.h"
 
 namespace ccixfer::recv {
@@ -88,6 +89,29 @@ TEST_CASE("attributes__setuid_and_setgid__only_with_the_owner_and_group_they_are
         Calls{"owner -1 6", "mode 755", "time 1.000000002"});
   CHECK(give({all, 022, 0, 0}, {0755, 5, 7}, wanted, {{"set_owner", EPERM}}).calls ==
         Calls{"owner 5 6", "mode 4755", "time 1.000000002"});
+}
+
+// ext4 says of one file that it has no room for more attributes as others say of the whole disk.
+TEST_CASE("attributes__no_space_for_a_list__of_a_full_disk_a_failure_and_else_a_refusal") {
+  const bool is_full = GENERATE(true, false);
+  const test::TemporaryDirectory temporary;
+  FaultyFiles files;
+  const int fd = files.open(ports::FileSystem::no_directory, temporary.path(), {.directory = true}, 0);
+  REQUIRE(fd >= 0);
+  int error = -ENOSPC;
+  files.hook = [&error](std::string_view call, std::string_view) { return call == "set_acl" ? error : 0; };
+  files.tells = [is_full](ports::SpaceInfo& space) { space.free_bytes = is_full ? 4096 : 1u << 20; };
+  Attributes wanted;
+  wanted.extended = std::make_shared<std::vector<session::ExtendedAttribute>>(
+      std::vector<session::ExtendedAttribute>{{std::string(session::access_acl_name), "a list"}});
+  const Policy policy{session::option_acls, 022, somebody, somebody};
+  CHECK(apply_extended(files, fd, policy, wanted) == (is_full ? -ENOSPC : attributes_refused));
+  error = -EDQUOT;
+  CHECK(apply_extended(files, fd, policy, wanted) == -EDQUOT);
+  error = -ENOTSUP;
+  CHECK(apply_extended(files, fd, policy, wanted) == attributes_refused);
+  files.hook = nullptr;
+  files.close(fd);
 }
 
 TEST_CASE("attributes__refused_by_the_file_system__the_rest_is_set_the_refusal_is_told") {
