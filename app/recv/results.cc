@@ -91,6 +91,7 @@ void Results::decided(const Decision& decision) {
       tell_of_dry_run(decision, "would-send");
       return;
     case Verdict::done:
+      if (decision.attributes_refused) ++tally_.attributes_refused;
       if (decision.type != session::EntryType::leave)
         itemize(decision.path, decision.type, decision.version, decision.target, decision.items);
       return;

@@ -233,6 +233,18 @@ TEST_CASE("results__a_device_that_is_left_out__is_told_once_and_no_failure") {
   CHECK(rig.notes.told == std::vector<std::string>{"d/dev: skipped, 0, " + words});
 }
 
+TEST_CASE("results__attributes_that_were_refused__count_of_what_is_there_and_of_what_is_placed_at_once") {
+  Rig rig;
+  for (const Verdict verdict : {Verdict::unchanged, Verdict::done}) {
+    Decision decision = decision_of(verdict, verdict == Verdict::done ? "pipe" : "file");
+    rig.results.decided(decision);
+    decision.attributes_refused = true;
+    rig.results.decided(decision);
+  }
+  CHECK(rig.tally().attributes_refused == 2);
+  CHECK(rig.results.summary().files_failed == 2);
+}
+
 TEST_CASE("results__lost_set_id_bits__count_as_not_as_asked_and_are_said_once") {
   Rig rig;
   CHECK(rig.results.warnings("/root").empty());
