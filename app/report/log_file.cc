@@ -29,7 +29,9 @@ Result<std::unique_ptr<LogFile>> LogFile::open(const std::string& path) {
                 fmt::format("cannot open the log file: {}: {}: give --log-file a writable place", printable(path), why));
   };
   // spdlog makes the directories that are missing: a mistyped path would make a tree.
-  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  // And a FIFO without a reader would hold up the start for ever.
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+  if (fd < 0 && errno == ENXIO) return cannot("it is a FIFO that nobody reads, or a socket");
   if (fd < 0) return cannot(std::strerror(errno));
   ::close(fd);
   std::unique_ptr<LogFile> file(new LogFile);

@@ -1,4 +1,6 @@
 // When a time of arrival can be told and when not, and what a log has of each level.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -114,6 +116,23 @@ TEST_CASE("log_file__what_is_there__is_kept_and_a_place_that_takes_nothing_is_sa
   CHECK((*full)->write(LogLevel::warning, "nobody reads it") ==
         "WARNING: cannot write the log file: /dev/full: lines of it are lost: give it room");
   CHECK_FALSE((*full)->write(LogLevel::warning, "nobody reads it"));
+}
+
+TEST_CASE("log_file__a_fifo__is_refused_without_a_reader_and_does_not_hold_up_the_start") {
+  LogPlace place;
+  REQUIRE(mkfifo(place.path.c_str(), 0600) == 0);
+  const auto unread = LogFile::open(place.path);
+  REQUIRE_FALSE(unread.has_value());
+  CHECK(unread.error().kind == ErrorKind::usage);
+  CHECK(unread.error().message.ends_with(": it is a FIFO that nobody reads, or a socket: give --log-file a writable place"));
+  const int reader = open(place.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  auto read = LogFile::open(place.path);
+  REQUIRE(read.has_value());
+  CHECK_FALSE((*read)->write(LogLevel::info, "a line"));
+  char line[256] = {};
+  CHECK(::read(reader, line, sizeof line - 1) > 0);
+  CHECK(std::string(line).ends_with(" info a line\n"));
+  close(reader);
 }
 
 TEST_CASE("reporter__who_waits_and_is_next__is_told_no_number") {
