@@ -86,6 +86,15 @@ int run_command(const char* command, const char* text, size_t bytes) {
   return child < 0 ? not_run : wait_for(child);
 }
 
+// Those of the program, which may end, or be killed, while a command runs: whoever reads its output waits for the end of that, and
+// its input is for whoever reads it next.
+bool leave_input_and_output() {
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  const bool left = nothing >= 0 && ::dup2(nothing, STDIN_FILENO) >= 0 && ::dup2(nothing, STDOUT_FILENO) >= 0;
+  if (nothing > STDERR_FILENO) ::close(nothing);
+  return left;
+}
+
 [[noreturn]] void help(const char* command, int socket, char* buffer) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1}) ::signal(number, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
@@ -94,6 +103,7 @@ int run_command(const char* command, const char* text, size_t bytes) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   if (socket != socket_of_helper && ::dup2(socket, socket_of_helper) < 0) ::_exit(1);
   close_from(socket_of_helper + 1);
+  if (!leave_input_and_output()) ::_exit(1);
   while (true) {
     const ssize_t got = ::recv(socket_of_helper, buffer, CommandHelper::text_bytes_max, 0);
     if (got < 0 && errno == EINTR) continue;

@@ -1,7 +1,11 @@
 #include "core/host/command_helper.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
@@ -95,6 +99,27 @@ TEST_CASE("command_helper__more_than_may_wait__refused") {
   size_t taken = 0;
   while (helper->run("x")) ++taken;
   CHECK(taken == CommandHelper::waiting_max);
+}
+
+// Whoever reads the output of a program that has ended does not wait for its commands.
+TEST_CASE("command_helper__lives_on__it_holds_neither_input_nor_output_of_its_program") {
+  const int number = GENERATE(STDIN_FILENO, STDOUT_FILENO);
+  INFO(number);
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  const int before = ::fcntl(number, F_DUPFD_CLOEXEC, 3);
+  REQUIRE(::dup2(ends[1], number) == number);  // the end of a pipe, whose other end tells when nobody has it any more
+  ::close(ends[1]);
+  auto helper = CommandHelper::start("true");
+  ::dup2(before, number);
+  ::close(before);
+  REQUIRE(helper);
+  pollfd reader{ends[0], POLLIN, 0};
+  CHECK(::poll(&reader, 1, 60'000) == 1);
+  CHECK((reader.revents & POLLHUP) != 0);
+  ::close(ends[0]);
+  REQUIRE((*helper)->run("x"));
+  CHECK(wait_for(**helper, 1) == std::vector<int>{0});
 }
 
 }  // namespace ccixfer::host
