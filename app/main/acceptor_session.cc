@@ -317,6 +317,7 @@ Result<void> Acceptor::Session::begin(Instant now) {
     const std::string below = path.path.empty() ? "" : path.path + (path.directory ? "/" : "");
     SourcePart part{{below}, options.served_root, open.options, open.compress};
     if (open.rules) part.rules = *open.rules;
+    if (grant_) part.may_be_served = [grant = *grant_](std::string_view name) { return policy::covers(grant, name); };
     part.list = open.list;
     part.tells_listed = open.deletes.has_value();
     part.turns = acceptor_.turns_;

@@ -92,6 +92,7 @@ class SourceRole final : public TransferRole {
     options.sources = part.sources;
     options.served_root = part.served_root;
     options.options = part.options;
+    options.may_be_served = part.may_be_served;
     options.is_root = ::geteuid() == 0;
     options.compress = part.compress;
     options.rate = part.rate;

@@ -1,6 +1,7 @@
 // One face for the two roles of a session: the program turns, ends and counts a Source and a Destination alike.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -125,7 +126,8 @@ struct SourcePart {
   std::string working_directory = {};
   bool tries_changed_again = false;  // as of send::SourceOptions
   send::SourceOptions::Seat seat = send::SourceOptions::Seat::alone;
-  std::shared_ptr<send::SecondPath> second = {};  // as of send::SourceOptions
+  std::shared_ptr<send::SecondPath> second = {};             // as of send::SourceOptions
+  std::function<bool(std::string_view)> may_be_served = {};  // as of send::SourceOptions
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
                                                         const SourcePart& part);

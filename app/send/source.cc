@@ -34,6 +34,7 @@ WalkOptions walk_options(const SourceOptions& options) {
   WalkOptions walk;
   walk.sources = options.sources;
   walk.served_root = options.served_root;
+  walk.may_be_served = options.may_be_served;
   walk.links = (options.options & session::option_links) != 0;
   const auto has = [&options](session::Option bit) { return (options.options & bit) != 0; };
   walk.specials = has(session::option_specials);

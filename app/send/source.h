@@ -32,9 +32,10 @@ namespace ccixfer::send {
 struct SourceOptions {
   std::vector<std::string> sources;  // as the user typed them (push), or below `served_root` (pull). "-": standard input (fd 0)
   int served_root = -1;              // pull: descriptor of the served directory; sources are opened beneath it
-  uint32_t options = 0;              // session::Option bits
-  uint64_t rate_bytes_per_s = 0;     // 0: no cap. Where `rate` is not given
-  std::string spool_directory;       // WalkOptions, as the next four
+  std::function<bool(std::string_view)> may_be_served = {};  // WalkOptions
+  uint32_t options = 0;                                      // session::Option bits
+  uint64_t rate_bytes_per_s = 0;                             // 0: no cap. Where `rate` is not given
+  std::string spool_directory;                               // WalkOptions, as the next four
   std::optional<filter::PathList> list = {};
   bool tells_listed = false;
   filter::Rules rules = {};

@@ -22,6 +22,7 @@ using Kind = WalkRecord::Kind;
 constexpr uint32_t stream_mode = 0644;
 constexpr size_t left_out_bytes_max = 16u << 10;
 constexpr uint64_t size_unknown = ~uint64_t{0};
+constexpr unsigned links_followed_max = 40;  // as the kernel follows
 
 std::string_view without_slashes(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
@@ -114,6 +115,51 @@ int64_t Walk::read_link_of(ports::FileSystem& files, const std::string& given, s
   return length;
 }
 
+// Whoever may read one directory may have put the link there, so nothing is looked at but what may be served, and what the name
+// itself is below.
+int Walk::lead_on(ports::FileSystem& files, std::string& path) const {
+  std::string done, left = path;
+  for (unsigned links = 0; !left.empty();) {
+    const size_t slash = left.find('/');
+    const std::string component = left.substr(0, slash);
+    left.erase(0, slash == std::string::npos ? slash : slash + 1);
+    if (component.empty() || component == ".") continue;
+    if (component == "..") {
+      if (done.empty()) return -EXDEV;
+      done.erase(done.find('/') == std::string::npos ? 0 : done.rfind('/'));
+      continue;
+    }
+    if (!done.empty()) done += '/';
+    done += component;
+    const bool is_above = (path + '/').starts_with(done + '/');
+    if (!is_above && options_.may_be_served && !options_.may_be_served(done)) return -EXDEV;
+    FileStat stat;
+    if (const int result = stat_source(files, done, false, stat); result < 0) return result;
+    if (stat.type != FileType::symlink) continue;
+    if (++links > links_followed_max) return -ELOOP;
+    std::string target;
+    if (const int64_t length = read_link_of(files, done, target); length < 0) return static_cast<int>(length);
+    if (target.starts_with('/')) return -EXDEV;
+    done.erase(done.find('/') == std::string::npos ? 0 : done.rfind('/'));
+    left = target + '/' + left;
+  }
+  if (options_.may_be_served && !options_.may_be_served(done)) return -EXDEV;
+  path = std::move(done);
+  return 0;
+}
+
+void Walk::follow_served(ports::FileSystem& files, Source& source, int& result) const {
+  if (!source.is_content || result < 0 || source.stat.type != FileType::symlink) return;
+  std::string place = source.given;
+  FileStat stat;
+  int led = lead_on(files, place);
+  if (led == 0) led = stat_source(files, place, false, stat);
+  if (led == -EXDEV || led == -ELOOP) result = led;
+  if (led < 0 || stat.type != FileType::directory) return;
+  source.given = std::move(place);
+  source.stat = stat;
+}
+
 Result<void> Walk::select(ports::FileSystem& files) {
   const bool named = sources_.size() == 1 && !options_.directory;
   const Source* without = nullptr;  // the first that is not there
@@ -137,7 +183,9 @@ Result<void> Walk::select(ports::FileSystem& files) {
     }
     // A link to a directory, with a slash behind, is the directory. Any other link is sent as one with -a only.
     int result = stat_source(files, source.given, true, source.stat);
-    if (options_.links && (result < 0 || source.stat.type != FileType::directory || !source.is_content)) {
+    if (options_.served_root >= 0) follow_served(files, source, result);
+    if (options_.served_root < 0 && options_.links &&
+        (result < 0 || source.stat.type != FileType::directory || !source.is_content)) {
       result = stat_source(files, source.given, false, source.stat);
     }
     // In a push no directory is served, and a loop of links is a source like another that cannot be looked at.

@@ -17,6 +17,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -44,9 +45,10 @@ inline constexpr int stream_fd = 0;
 
 struct WalkOptions {
   std::vector<std::string> sources;
-  int served_root = -1;   // >= 0: sources are below it, and links are never followed out of it (not followed at all)
-  bool links = false;     // keep symbolic links; else follow them
-  bool specials = false;  // devices, FIFOs and sockets too
+  int served_root = -1;                                      // >= 0: sources are below it, and links are never followed out of it
+  std::function<bool(std::string_view)> may_be_served = {};  // whether a path below it may; empty: each may
+  bool links = false;                                        // keep symbolic links; else follow them
+  bool specials = false;                                     // devices, FIFOs and sockets too
   DetailsWish details = {};
   bool directory = false;       // the destination names a directory: a single file keeps its name
   std::string spool_directory;  // for names that are too many for memory; "": such directories are read more than once
@@ -177,6 +179,9 @@ class Walk {
   // gives the name there; "": it is the served root itself.
   [[nodiscard]] int open_parent(ports::FileSystem& files, std::string_view given, std::string_view& name) const;
   [[nodiscard]] int stat_source(ports::FileSystem& files, const std::string& given, bool follow, ports::FileStat& out) const;
+  // Where a served name with a slash behind it leads, each link on the way followed. -EXDEV, -ELOOP: out of what may be served.
+  [[nodiscard]] int lead_on(ports::FileSystem& files, std::string& path) const;
+  void follow_served(ports::FileSystem& files, Source& source, int& result) const;
   [[nodiscard]] int64_t read_link_of(ports::FileSystem& files, const std::string& given, std::string& target) const;
   void begin_source(ports::FileSystem& files, WalkBatch& out);
   void advance(ports::FileSystem& files, WalkBatch& out);

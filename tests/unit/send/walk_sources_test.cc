@@ -1,5 +1,9 @@
 // Several sources that go into one directory: what each of them sends, and whose attributes it has.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "app/session/extended.h"
 #include "app/session/messages.h"
@@ -132,6 +136,53 @@ TEST_CASE("walk__directories_of_one_name_in_several_sources__have_the_attributes
   walk.close(files);
   CHECK(told == Lines{"sub b/sub", "sub b/sub", "sub/deep c/sub/deep", "sub b/sub", "sub/deep c/sub/deep"});
   CHECK(files.open_now == 0);
+}
+
+TEST_CASE("walk__served_link_with_a_slash_behind__is_the_directory_where_that_may_be_served") {
+  const TempDir dir;
+  for (const char* name : {"served/pub/d/x", "served/pub/e/f/y", "served/other/z", "outside/secret"}) dir.file(name, "");
+  const auto link = [&](const char* name, const std::string& target) {
+    std::filesystem::create_symlink(target, dir.path("served/pub/" + std::string(name)));
+  };
+  link("to-d", "d");
+  link("again", "./to-d/");
+  link("inner", "../pub/e/f");
+  link("through", "around/f");
+  link("around", "e");
+  link("other", "../other");
+  link("peeps", "../other/../pub/d");
+  link("loop", "loop");
+  link("absolute", dir.path("served/pub/d"));
+  link("out", "../../outside");
+  link("file", "d/x");
+  link("nowhere", "none");
+  const int served = ::open(dir.path("served").c_str(), O_RDONLY | O_DIRECTORY);
+  const bool links = GENERATE(true, false);
+  const auto served_as = [&](const std::string& name, const std::string& granted) -> Lines {
+    WalkOptions options = of({"pub/" + name});
+    options.served_root = served;
+    options.links = links;
+    if (!granted.empty())
+      options.may_be_served = [granted](std::string_view path) { return path == granted || path.starts_with(granted + "/"); };
+    WatchedFiles files;
+    if (auto selected = Walk(options).select(files); !selected) return {std::string(error_row(selected.error().kind).name)};
+    return lines_of(options);
+  };
+  const Lines d{">", "x", "<"}, y{">", "y", "<"}, refused{"not_authorised"};
+  for (const char* granted : {"", "pub"}) {
+    for (const char* name : {"to-d/", "again/", "to-d/."}) CHECK(served_as(name, granted) == d);
+    for (const char* name : {"inner/", "through/"}) CHECK(served_as(name, granted) == y);
+    for (const char* name : {"loop/", "absolute/", "out/"}) CHECK(served_as(name, granted) == refused);
+  }
+  CHECK(served_as("other/", "") == Lines{">", "z", "<"});
+  CHECK(served_as("peeps/", "") == d);
+  for (const char* name : {"other/", "peeps/"}) CHECK(served_as(name, "pub") == refused);  // nor is it told what is there
+  CHECK(served_as("to-d/", "pub/to-d") == refused);
+  const Lines no_directory{"source_selection"};
+  CHECK(served_as("to-d", "") == (links ? Lines{" -> d"} : no_directory));
+  CHECK(served_as("file/", "") == (links ? Lines{" -> d/x"} : no_directory));
+  CHECK(served_as("nowhere/", "") == (links ? Lines{" -> none"} : no_directory));
+  ::close(served);
 }
 
 }  // namespace
