@@ -7,6 +7,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -26,14 +27,26 @@ Address address_of(const boost::asio::ip::tcp::endpoint& endpoint) {
 
 }  // namespace
 
+// getaddrinfo says that nobody has the name, too, when it could ask nobody.
+Resolver::Answer unanswered(bool nobody_has_it, std::string words, int problem) {
+  Resolver::Answer answer;
+  answer.unknown = nobody_has_it && problem != EMFILE && problem != ENFILE && problem != ENOMEM;
+  answer.reason = std::move(words);
+  if (nobody_has_it && !answer.unknown)
+    answer.reason = fmt::format("the name cannot be looked up now: {}", std::system_category().message(problem));
+  return answer;
+}
+
 Resolver::Answer resolve_now(const std::string& host, uint16_t port) {
   boost::asio::io_context context;
   boost::asio::ip::tcp::resolver resolver(context);
   boost::system::error_code error;
+  errno = 0;
   const auto found = resolver.resolve(host, std::to_string(port), boost::asio::ip::resolver_base::numeric_service, error);
+  const int problem = errno;
+  const bool nobody_has_it = error == boost::asio::error::host_not_found || error == boost::asio::error::no_data;
   Resolver::Answer answer;
-  if (error) answer.reason = error.message();
-  answer.unknown = error == boost::asio::error::host_not_found || error == boost::asio::error::no_data;
+  if (error) answer = unanswered(nobody_has_it, error.message(), problem);
   for (const auto& entry : found) answer.addresses.push_back(address_of(entry.endpoint()));
   return answer;
 }

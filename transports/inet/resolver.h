@@ -14,6 +14,9 @@
 
 namespace ccixfer::inet {
 
+inline constexpr const char* words_of_no_lookup =
+    "the name is not looked up: too many names wait, or this host gives no thread (ulimit -u; TasksMax= of a service)";
+
 class Resolver {
  public:
   static constexpr size_t lookups_max = 1024;
@@ -29,7 +32,8 @@ class Resolver {
   ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
-  [[nodiscard]] bool resolve(uint64_t id, std::string host, uint16_t port);  // false: too many are waiting
+  // false, with words_of_no_lookup: too many are waiting, or there is no thread to be had.
+  [[nodiscard]] bool resolve(uint64_t id, std::string host, uint16_t port);
   void forget(uint64_t id);  // nobody wants the answer any more: it does not come, or only if it is being looked up now
   [[nodiscard]] std::vector<Answer> take();
 
@@ -42,5 +46,7 @@ class Resolver {
 // Where to listen: an address, a name, or "*", every address of this host, of both families where it has both. usage: not found.
 [[nodiscard]] Result<Address> listen_address(const std::string& host, uint16_t port);
 [[nodiscard]] Resolver::Answer resolve_now(const std::string& host, uint16_t port);
+// What it means when getaddrinfo has no address. `problem`: errno behind the call, which was 0 before it.
+[[nodiscard]] Resolver::Answer unanswered(bool nobody_has_it, std::string words, int problem);
 
 }  // namespace ccixfer::inet

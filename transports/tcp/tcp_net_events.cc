@@ -29,7 +29,7 @@ Result<StreamId> TcpNet::dial(std::string_view uri) {
     return id;
   }
   if (!impl_->resolver) impl_->resolver.emplace(impl_->watched.wake_handle());
-  if (!impl_->resolver->resolve(id, name->host, name->port)) impl_->fail_dial(id, Status::busy, "too many names to resolve");
+  if (!impl_->resolver->resolve(id, name->host, name->port)) impl_->fail_dial(id, Status::busy, inet::words_of_no_lookup);
   return id;
 }
 

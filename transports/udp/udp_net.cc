@@ -244,7 +244,7 @@ Result<uint64_t> UdpNet::resolve(std::string_view uri) {
     if (net.resolver->resolve(query, name->host, name->port)) {
       net.asked[query] = uri;
     } else {
-      net.answers.push_back({query, Status::busy, {}, "too many names to resolve"});
+      net.answers.push_back({query, Status::busy, {}, inet::words_of_no_lookup});
     }
   }
   net.arm();

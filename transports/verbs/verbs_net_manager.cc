@@ -69,7 +69,7 @@ Result<PairId> VerbsNet::dial(std::string_view uri) {
     if (!resolver_) resolver_.emplace(watched_.wake_handle());
     if (!resolver_->resolve(id, name->host, name->port)) {
       pair.end = Status::busy;
-      pair.words = "too many names to resolve";
+      pair.words = inet::words_of_no_lookup;
       end_pair(pair);
     }
   }

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "tests/unit/inet/names.h"
@@ -54,6 +56,22 @@ std::vector<Resolver::Answer> answers_of(Resolver& resolver, const Wake& wake, s
 }
 
 }  // namespace
+
+// getaddrinfo says that nobody has the name where it could open no file and no socket, and a name that nobody has ends a transfer.
+TEST_CASE("resolver__no_descriptor_or_memory_to_ask_with__the_name_is_not_unknown_and_the_words_say_why") {
+  for (const int problem : {EMFILE, ENFILE, ENOMEM}) {
+    const Resolver::Answer answer = unanswered(true, "Host not found", problem);
+    CHECK_FALSE(answer.unknown);
+    CHECK(answer.reason == "the name cannot be looked up now: " + std::system_category().message(problem));
+  }
+  for (const int problem : {0, ENOENT, EAGAIN}) {
+    const Resolver::Answer answer = unanswered(true, "Host not found", problem);
+    CHECK(answer.unknown);
+    CHECK(answer.reason == "Host not found");
+  }
+  CHECK_FALSE(unanswered(false, "try again", EMFILE).unknown);
+  CHECK(unanswered(false, "try again", EMFILE).reason == "try again");
+}
 
 TEST_CASE("resolver__several_names__each_answered_once_under_its_number_with_its_port") {
   const Wake wake;
