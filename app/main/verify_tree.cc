@@ -47,7 +47,7 @@ struct Verdict {
 // The tree, entry by entry.
 class Tree {
  public:
-  Tree(ports::FileSystem& files, int directory) : files_(files), walk_(options(directory)) {}
+  Tree(ports::FileSystem& files, int directory) : files_(files), directory_(directory), walk_(options(directory)) {}
   ~Tree() { walk_.close(files_); }
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
@@ -63,6 +63,14 @@ class Tree {
       }
       if (auto found = judge(batch_.records[at_++])) return found;
     }
+  }
+
+  // One file, and nothing beside it. Nothing: it has gone.
+  [[nodiscard]] std::optional<Found> only(const std::string& name) {
+    Found found{name, EntryType::file, {}, {}, {}};
+    if (files_.stat_at(directory_, name, found.stat, false) < 0) return std::nullopt;
+    if (found.stat.type != ports::FileType::regular) found.type.reset();
+    return found;
   }
 
  private:
@@ -105,6 +113,7 @@ class Tree {
   }
 
   ports::FileSystem& files_;
+  const int directory_;
   send::Walk walk_;
   send::WalkBatch batch_;
   size_t at_ = 0;
@@ -259,11 +268,40 @@ void Comparison::flush() {
   waiting_bytes_ = 0;
 }
 
+std::string last_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Where the tree is, and of a receipt of one file the name that it has there, if that is another one: a sender's receipt has the
+// name at the source, and DEST/NAME gave it its own.
+struct Place {
+  std::string directory;
+  std::string name = {};
+  bool is_file = false;  // nothing beside it is looked at
+};
+
+bool is_of_one_file(const receipt::Checked& checked) {
+  return checked.end.files == 1 && checked.end.directories == 0 && checked.end.links == 0;
+}
+
+Place place_of(ports::FileSystem& files, const receipt::Checked& checked, const std::string& given) {
+  ports::FileStat stat;
+  if (!is_of_one_file(checked) || files.stat_at(ports::FileSystem::no_directory, given, stat, false) < 0) return {given};
+  if (stat.type == ports::FileType::regular) {
+    const size_t slash = given.rfind('/');
+    return {slash == std::string::npos ? "." : given.substr(0, slash + 1), last_name(given), true};
+  }
+  const std::string name = last_name(checked.header.path);
+  const bool has_it = checked.header.side == receipt::Side::source && !name.empty() &&
+                      files.stat_at(ports::FileSystem::no_directory, given + "/" + name, stat, false) == 0;
+  return {given, has_it && stat.type == ports::FileType::regular ? name : std::string()};
+}
+
 }  // namespace
 
 CommandEnd verify_tree(const Process& process, const VerifyCommand& command, const receipt::Checked& checked,
-                       receipt::Reader& reader, const std::string& directory) {
+                       receipt::Reader& reader, const std::string& given) {
   host::PosixFileSystem files;
+  const Place place = place_of(files, checked, given);
+  const std::string& directory = place.directory;
   const int fd = files.open(ports::FileSystem::no_directory, directory, {.directory = true}, 0);
   if (fd < 0) {
     return {{ErrorKind::file_io, fmt::format("cannot read the directory: {}: {}: name the one that was delivered",
@@ -282,22 +320,26 @@ CommandEnd verify_tree(const Process& process, const VerifyCommand& command, con
     Comparison comparison(process, checked, command.ignore_extra, files, fd);
     if (auto begun = tree.begin(); !begun) return {begun.error(), {}};
     auto wanted = reader.next();
-    auto found = tree.next();
+    ports::FileStat stat;
+    const bool is_renamed =
+        wanted && *wanted && !place.name.empty() && (place.is_file || files.stat_at(fd, (*wanted)->path, stat, false) == -ENOENT);
+    if (is_renamed) (*wanted)->path = place.name;
+    auto found = place.is_file ? tree.only(place.name) : tree.next();
     while (wanted && (*wanted || found) && !TurnLoop::is_told_to_end()) {
       const bool is_missing = *wanted && (!found || receipt::comes_before((*wanted)->path, found->path));
       const bool is_extra = !is_missing && (!*wanted || (*wanted)->path != found->path);
       if (is_missing) comparison.missing(**wanted);
       if (is_extra) comparison.extra(*found);
       if (!is_missing && !is_extra) comparison.both(**wanted, *found);
-      if (!is_missing) found = tree.next();
+      if (!is_missing) found = place.is_file ? std::nullopt : tree.next();
       if (!is_extra) wanted = reader.next();
     }
     comparison.flush();
     end.tally = comparison.tally();
-    end.error = wanted ? comparison.end(directory) : wanted.error();
+    end.error = wanted ? comparison.end(given) : wanted.error();
     if (TurnLoop::is_told_to_end()) {
       end.error = {ErrorKind::interrupted,
-                   fmt::format("interrupted: the rest was not compared: {}: run it again", printable(directory))};
+                   fmt::format("interrupted: the rest was not compared: {}: run it again", printable(given))};
     }
   }
   files.close(fd);

@@ -38,3 +38,34 @@ TEST_CASE("verify__a_directory_that_cannot_be_read__is_told_and_nothing_in_it_is
   CHECK(error.kind == ErrorKind::integrity);
   CHECK(error.message.ends_with("0 altered, 1 missing, 0 extra, 1 unreadable"));
 }
+
+// `send a DEST/b`: the sender's receipt has the name of the source.
+TEST_CASE("verify__one_file_that_was_sent_under_another_name__is_found_by_it") {
+  const TemporaryDirectory here;
+  here.write("from/a", "x");
+  here.write("root/there", "");
+  {
+    Running receiving_side(receiving(receiver(here.path("root"))));
+    const std::string uri = receiving_side.uri();
+    SendCommand push = send_of({here.path("from/a")}, uri + "/v/b");
+    push.transfer.receipt = here.path("receipt");
+    REQUIRE(Ran(sending(send_of({here.path("from/a")}, uri + "/v/other"))).end.error.kind == ErrorKind::ok);
+    REQUIRE(Ran(sending(push)).end.error.kind == ErrorKind::ok);
+  }
+  const auto verify = [&](const char* place, bool ignore_extra) {
+    VerifyCommand command;
+    command.common = insecure();
+    command.receipt = here.path("receipt");
+    command.directory = here.path(place);
+    command.ignore_extra = ignore_extra;
+    return Ran([&](const Process& process) { return run_verify(process, command); }).end.error;
+  };
+  CHECK(verify("root/v/b", false).kind == ErrorKind::ok);
+  CHECK(verify("root/v", true).kind == ErrorKind::ok);
+  CHECK(verify("root/v", false).message.ends_with("0 altered, 0 missing, 1 extra, 0 unreadable"));
+  CHECK(verify("from/a", false).kind == ErrorKind::ok);
+  here.write("root/v/b", "y");
+  CHECK(verify("root/v/b", false).message.ends_with("root/v/b: 1 altered, 0 missing, 0 extra, 0 unreadable"));
+  CHECK(verify("root/v", true).message.ends_with("1 altered, 0 missing, 0 extra, 0 unreadable"));
+  CHECK(verify("root", true).message.ends_with("0 altered, 1 missing, 0 extra, 0 unreadable"));
+}
