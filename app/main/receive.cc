@@ -74,6 +74,17 @@ CommandEnd accept_below(const Process& process, const ReceiveCommand& command) {
   return (*loop)->serve(options, command.listen, **trust, std::move(rights));
 }
 
+// Of several sources: the others are pulled, as those of a push are sent.
+Error missing_one(const Process& process, const std::string& path, CommandEnd& end, FailedList* failed) {
+  const std::string name = path.empty() ? "." : path, before = printable(name) + ": ";
+  std::string reason = end.error.message;
+  if (const size_t at = reason.find(before); at != std::string::npos) reason.erase(0, at + before.size());
+  process.reporter.file({name, 0, "failed", reason, end.transfer});
+  if (failed != nullptr) failed->ended(name, "failed");
+  ++end.tally.files_failed;
+  return end_of_tally(end.tally);
+}
+
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
                      std::optional<Security>& security, TransferLoop& loop, recv::Root& root, bool is_new, const recv::Aside& aside,
                      const std::shared_ptr<FailedList>& failed, DialledReceipt& receipt, const filter::Rules& rules,
@@ -81,6 +92,8 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
   const SessionServices& services = loop.services();
   const auto rate = std::make_shared<recv::RateAllowance>(loop.rate_bytes_per_s());  // of all that this command pulls
   CommandEnd end;
+  const bool is_one_of_several = places.size() > 1;
+  bool is_all_missing = is_one_of_several;
   for (const Place& place : places) {
     const Target& target = place.targets.front();
     DialPlan plan = make_plan(services, target.address, command.transfer);
@@ -116,19 +129,27 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
       part.peer = link.proved() != nullptr ? trust::to_string(link.proved()->id) : uri;
       return make_destination(services, link, part);
     };
-    const CommandEnd one = loop.dial(std::move(plan), end.tally);
+    CommandEnd one = loop.dial(std::move(plan), end.tally);
+    if (is_one_of_several && one.error.kind == ErrorKind::source_selection) {
+      one.error = missing_one(process, target.path, one, failed.get());
+    } else {
+      is_all_missing = false;
+    }
     if (failed) failed->transfer_ends();
     add(end.tally, one.tally);
-    if (report::worse(end.error.kind, one.error.kind) != end.error.kind) {
-      if (end.error.kind != ErrorKind::ok) process.reporter.warn(end.error.message);
-      end.error = one.error;
-    } else if (one.error.kind != ErrorKind::ok) {
-      process.reporter.warn(one.error.message);
-    }
+    const bool has_worse = report::worse(end.error.kind, one.error.kind) != end.error.kind;
+    const Error& other = has_worse ? end.error : one.error;
+    if (!report::has_delivered(other.kind)) process.reporter.error(other);
+    if (has_worse) end.error = one.error;
     end.in_use = one.in_use;
     end.transfer = one.transfer;
     end.identity = one.identity;
     if (end.in_use || loop.stopped()) break;
+  }
+  if (is_all_missing) {
+    end.error = {ErrorKind::source_selection, "none of the sources is there: name files or directories that exist"};
+  } else if (is_one_of_several && report::has_delivered(end.error.kind)) {
+    end.error = end_of_tally(end.tally);
   }
   return end;
 }

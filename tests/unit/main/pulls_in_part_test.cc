@@ -1,0 +1,44 @@
+// Pulls of which not all comes, over tcp on this host: what is said of the rest, and how they end.
+#include <catch2/catch.hpp>
+
+#include "tests/unit/main/running.h"
+
+using namespace ccixfer;
+using namespace ccixfer::program;
+using namespace ccixfer::program::test;
+
+namespace {
+
+std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
+
+}  // namespace
+
+// As one of several SRC of a push, and as with rsync.
+TEST_CASE("pulls_in_part__one_of_several_is_not_there__the_others_come_and_it_has_failed") {
+  TemporaryDirectory from, to;
+  from.write("a", "1");
+  from.write("b", "22");
+  Running serving(sending(server(from.path())));
+  const std::string uri = serving.uri();
+  ReceiveCommand pull = pull_of({uri + "/a", uri + "/d/none", uri + "/b"}, to.path("d"));
+  pull.transfer.failed_list = from.path("failed");
+  Running pulling(receiving(pull));
+  const CommandEnd& end = pulling.wait();
+  CHECK(of(end) == "partial: 1 file failed: the rest is delivered: see the lines above and run again");
+  CHECK(end.tally.files == 2);
+  CHECK(end.tally.files_failed == 1);
+  CHECK(to.read("d/a") == "1");
+  CHECK(to.read("d/b") == "22");
+  CHECK(from.read("failed") == "d/none\n");
+  CHECK(pulling.said.text.lines("ccixfer: d/none: No such file or directory").size() == 1);
+}
+
+TEST_CASE("pulls_in_part__none_of_several_is_there__it_is_an_error_of_the_selection") {
+  TemporaryDirectory from, to;
+  Running serving(sending(server(from.path())));
+  const std::string uri = serving.uri();
+  Running pulling(receiving(pull_of({uri + "/a", uri + "/b"}, to.path("d"))));
+  CHECK(pulling.wait().error.kind == ErrorKind::source_selection);
+  CHECK(pulling.said.text.lines("No such file or directory").size() == 2);
+  CHECK_FALSE(to.has("d"));
+}
