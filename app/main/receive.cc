@@ -88,7 +88,7 @@ Error missing_one(const Process& process, const std::string& path, CommandEnd& e
 CommandEnd pull_each(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
                      std::optional<Security>& security, TransferLoop& loop, recv::Root& root, bool is_new, const recv::Aside& aside,
                      const std::shared_ptr<FailedList>& failed, DialledReceipt& receipt, const filter::Rules& rules,
-                     const session::TweaksRef& tweaks, const std::vector<std::optional<Chosen>>& lists) {
+                     const session::TweaksRef& tweaks, const std::vector<std::optional<Chosen>>& lists, bool one_file) {
   const SessionServices& services = loop.services();
   const auto rate = std::make_shared<recv::RateAllowance>(loop.rate_bytes_per_s());  // of all that this command pulls
   CommandEnd end;
@@ -122,6 +122,7 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     part.tweaks = tweaks;
     part.asked = recv::asked_for(plan.open.path, plan.open.options);  // each peer may send what it was asked for, and no more
     part.asked->list = plan.open.list;
+    part.asked->one_file = one_file;
     if (security) secure_plan(plan, *security, place);
     plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link, const RoleWish& wish) mutable {
       part.tries_changed_again = wish.tries_changed_again;
@@ -177,7 +178,7 @@ Result<bool> look_for_directory(std::string path) {
       fmt::format("cannot make the directory: {}: its parent is not there: name one that exists, or can be made", printable(path)));
 }
 
-// `temporary`: the directory is the caller's, who removes it.
+// `temporary`: the directory is the caller's, who removes it, and is for one file.
 CommandEnd pull(const Process& process, const ReceiveCommand& command, const std::vector<Place>& places,
                 std::optional<Security>& security, bool temporary = false) {
   std::vector<Target> targets;
@@ -233,7 +234,7 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   } else {
     if (*confined) (*root)->fix(ErrorKind::file_io);
     end = pull_each(process, command, places, security, **loop, **root, *made, aside->aside, *failed, receipt, *rules, *tweaks,
-                    lists);
+                    lists, temporary);
     finish_failed_list(process, failed->get(), end);
     receipt.finish(process, (*loop)->files(), end);
     if (end.in_use) {
@@ -277,7 +278,7 @@ void nothing_is_kept(Tally& tally) {
 CommandEnd pull_to_standard_output(const Process& process, ReceiveCommand command, const std::vector<Place>& places,
                                    std::optional<Security>& security) {
   const std::string& path = places.front().targets.front().path;
-  if (places.size() != 1 || peer_path(path).directory) {
+  if (places.size() != 1 || peer_path(path).directory || command.transfer.sync.files_from) {
     return {{ErrorKind::usage, "one file goes to standard output: -: give the URI of one file"}, {}};
   }
   const TemporaryDirectory directory;

@@ -29,6 +29,12 @@ Asked asked_for(std::string_view path, uint32_t options) {
 
 Result<void> AskedEntries::judge(const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
+    if (asked_.one_file && entry.type != EntryType::file && !is_reserved_path(entry.path)) {
+      return fail(
+          ErrorKind::source_selection,
+          fmt::format("not a file: {}: one file goes to standard output: give the URI of one file, or a directory in place of -",
+                      printable(asked_.name)));
+    }
     if (const char* wrong = fault(entry); wrong != nullptr) {
       return fail(ErrorKind::protocol,
                   fmt::format("the peer sent what was not asked for ({}): {}: it was not written; do not trust this peer", wrong,

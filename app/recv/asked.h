@@ -25,6 +25,7 @@ struct Asked {
   bool hard_links = false;
   bool links = false;
   bool recursive = false;
+  bool one_file = false;  // nothing else is of use: source_selection, before anything is made
 };
 // `path` as in Open, below what the peer serves, and session::Option bits.
 [[nodiscard]] Asked asked_for(std::string_view path, uint32_t options);
@@ -33,7 +34,7 @@ class AskedEntries {
  public:
   explicit AskedEntries(Asked asked) : asked_(std::move(asked)) {}
   // Takes all entries of a segment, in the order of the segments. protocol: what is wrong with the
-  // first entry that was not asked for.
+  // first entry that was not asked for; source_selection: it is no file, where only one is of use.
   [[nodiscard]] Result<void> judge(const std::vector<session::Entry>& entries);
 
  private:
