@@ -65,8 +65,10 @@ class JobReader : TomlReader {
     if (key == "command") {
       job_.is_push = one_of(key, value, std::array{"send", "recv"}) == "send";
     } else if (key == "sources") {
+      job_.sources_place = place(value, key);
       for (const TomlValue& source : list(key, value)) job_.sources.push_back(word(key, source, "\"/data/runs/\""));
     } else if (key == "destination") {
+      job_.destination_place = place(value, key);
       job_.destination = word(key, value, "\"tcp://HOST:PORT/runs/\"");
     } else if (key == "lock") {
       job_.lock = word(key, value, "\"/var/lib/ccixfer/nightly.lock\"");

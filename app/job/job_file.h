@@ -43,8 +43,8 @@ struct JobFile {
   std::string lock;         // "": one that follows from the name
   std::string on_complete;  // "": nothing
   std::optional<Window> window;
-  std::string window_place;
-  std::vector<JobOption> options;  // in the order of their keys
+  std::string window_place, sources_place, destination_place;  // "FILE:LINE: KEY"
+  std::vector<JobOption> options;                              // in the order of their keys
 };
 
 // Whether it names a job, and no file: letters, digits, dots, dashes and underscores, and no dot first.

@@ -15,6 +15,7 @@
 #include "app/main/failed_list.h"
 #include "app/main/job.h"
 #include "app/main/metadata_options.h"
+#include "app/main/pull_wish.h"
 #include "app/main/receipts.h"
 #include "app/main/rule_words.h"
 #include "app/main/session_trust.h"
@@ -32,22 +33,27 @@ Result<void> check_sources(const job::JobFile& job) {
     if (source == "-") continue;
     if (::stat(source.c_str(), &status) == 0 && ::access(source.c_str(), S_ISDIR(status.st_mode) ? R_OK | X_OK : R_OK) == 0)
       continue;
-    return fail(ErrorKind::source_selection, fmt::format("cannot read the source: {}: {}: correct sources in {}", printable(source),
-                                                         std::strerror(errno), printable(job.file)));
+    return fail(ErrorKind::source_selection, fmt::format("{}: cannot read the source: {}: {}: name what can be read",
+                                                         job.sources_place, printable(source), std::strerror(errno)));
   }
   return {};
 }
 
 // DIR of a pull, which is made if absent.
 Result<void> check_directory(const job::JobFile& job) {
-  if (job.is_push || job.destination == "-") return {};
+  if (job.is_push) return {};
   std::string directory = job.destination;
   while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
   struct stat status {};
-  if (::stat(directory.c_str(), &status) != 0 && errno == ENOENT) directory = directory_of(directory);
+  if (::stat(directory.c_str(), &status) != 0) {
+    if (errno == ENOENT) directory = directory_of(directory);
+  } else if (!S_ISDIR(status.st_mode)) {
+    return fail(ErrorKind::file_io, fmt::format("{}: not a directory: {}: name one that exists, or can be made",
+                                                job.destination_place, printable(directory)));
+  }
   if (::access(directory.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(ErrorKind::file_io, fmt::format("cannot write the destination: {}: {}: correct destination in {}",
-                                              printable(directory), std::strerror(errno), printable(job.file)));
+  return fail(ErrorKind::file_io, fmt::format("{}: cannot write the destination: {}: {}: name one that exists, or can be made",
+                                              job.destination_place, printable(directory), std::strerror(errno)));
 }
 
 // A file that the run makes, or writes into.
@@ -72,6 +78,13 @@ Result<void> at_option(const job::JobFile& job, const Result<T>& checked, const 
   return fail(checked.error().kind, printable(job.file) + ": " + checked.error().message);
 }
 
+// With the place of the addresses.
+template <class T>
+Result<void> at_peers(const job::JobFile& job, const Result<T>& checked) {
+  if (checked) return {};
+  return fail(checked.error().kind, (job.is_push ? job.destination_place : job.sources_place) + ": " + checked.error().message);
+}
+
 // The identity, and whether anybody is known at the addresses: nobody is there at night to say yes to a new peer.
 Result<void> check_trust(const Config& config, const CommonOptions& common, const std::vector<Place>& places) {
   if (common.insecure) return {};
@@ -91,16 +104,20 @@ Result<void> check_trust(const Config& config, const CommonOptions& common, cons
   return {};
 }
 
-Result<void> check_options(const job::JobFile& job, const CommonOptions& common, const TransferOptions& transfer) {
+Result<void> check_options(const job::JobFile& job, const CommonOptions& common, const TransferOptions& transfer,
+                           const std::vector<Place>& places) {
   if (auto fine = check_written(job.lock, "the lock file"); !fine) return at_option(job, fine, {});
   if (auto fine = check_written(common.log_file, "the log"); !fine) return at_option(job, fine, {"log-file"});
   if (auto fine = DialledReceipt(transfer.receipt, {}, {}).check(); !fine) return at_option(job, fine, {"receipt"});
   if (auto tweaks = tweaks_of(transfer.metadata, !job.is_push); !tweaks) return at_option(job, tweaks, {"chown", "chmod"});
   sandbox::Plan unused;
   if (auto list = begin_failed_list(transfer, unused); !list) return at_option(job, list, {"failed-list"});
-  const std::vector<std::string> sources = job.is_push ? job.sources : std::vector<std::string>{"/"};
-  if (auto chosen = chosen_of(sources, transfer.sync, transfer.from0); !chosen)
-    return at_option(job, chosen, {"files-from", "relative", "R"});
+  const std::vector<std::string> choosing{"files-from", "relative", "R", "delete", "delete-excluded"};
+  if (job.is_push) {
+    if (auto chosen = chosen_of(job.sources, transfer.sync, transfer.from0); !chosen) return at_option(job, chosen, choosing);
+  } else if (auto each = chosen_of_each(places, transfer); !each) {
+    return at_option(job, each, choosing);
+  }
   auto rules = read_rules(transfer.rules, transfer.sync, transfer.from0);
   if (!rules) return at_option(job, rules, {"filter", "f", "exclude-from", "include-from", "exclude", "include"});
   return job.is_push && !transfer.sync.deletes ? Result<void>() : check_travel(*rules);
@@ -112,7 +129,10 @@ Result<void> check_host(const PreparedJob& job, const Config& config, const Comm
   const TransferOptions& transfer = *transfer_of(job.command);
   if (auto buffers = pool_buffers(transfer.memory_bytes); !buffers) return at_option(job.file, buffers, {"memory"});
   const auto device = chosen_device(config, common.device, transport_of(places.front().targets.front()));
-  return at_option(job.file, device, {"device"});
+  if (!device) return at_option(job.file, device, {"device"});
+  std::vector<Target> targets;
+  for (const Place& place : places) targets.insert(targets.end(), place.targets.begin(), place.targets.end());
+  return at_peers(job.file, check_targets(config, common, targets));
 }
 
 // Older trees and places of backups, as the receiver of a push judges them, or this host in a pull.
@@ -135,13 +155,13 @@ Result<void> check_job(const JobCommand& command, const std::string& name) {
   std::vector<Place> places;
   for (const std::string& peer : job->file.is_push ? std::vector{job->file.destination} : job->file.sources) {
     auto place = find_place(peer, common);
-    if (!place) return tl::unexpected(place.error());
+    if (!place) return at_peers(job->file, place);
     places.push_back(std::move(*place));
   }
   if (auto fine = check_host(*job, *config, common, places); !fine) return fine;
   if (auto fine = check_sources(job->file); !fine) return fine;
   if (auto fine = check_directory(job->file); !fine) return fine;
-  if (auto fine = check_options(job->file, common, *transfer_of(job->command)); !fine) return fine;
+  if (auto fine = check_options(job->file, common, *transfer_of(job->command), places); !fine) return fine;
   if (auto fine = check_aside(job->file, transfer_of(job->command)->sync, places); !fine) return fine;
   if (auto fine = check_trust(*config, common, places); !fine) return fine;
   if (auto made = policy::make_directory_of(job->history_file); !made) return made;

@@ -18,6 +18,7 @@
 #include "app/main/listener_trust.h"
 #include "app/main/on_complete.h"
 #include "app/main/process_trust.h"
+#include "app/main/pull_wish.h"
 #include "app/main/receipts.h"
 #include "app/main/rule_words.h"
 #include "app/main/session_trust.h"
@@ -183,24 +184,14 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
                 std::optional<Security>& security, bool temporary = false) {
   std::vector<Target> targets;
   for (const Place& place : places) targets.insert(targets.end(), place.targets.begin(), place.targets.end());
-  if (auto there = check_targets(process, command.common, targets); !there) return {there.error(), {}};
+  if (auto there = check_targets(process.config, command.common, targets); !there) return {there.error(), {}};
   const auto tweaks = tweaks_of(command.transfer.metadata, true);
   if (!tweaks) return {tweaks.error(), {}};
   NodeOptions node;
   node.dials = transport_of(places.front().targets.front());
   node.trust = trust_of_dialler(security, places);
-  if (command.transfer.sync.files_from && places.size() > 1)
-    return {{ErrorKind::usage, "--files-from needs one SRC_URI: that of a directory"}, {}};
-  if (command.transfer.sync.deletes && places.size() > 1)  // each would delete what the others have brought
-    return {{ErrorKind::usage, "--delete needs one SRC_URI: pull from each into a directory of its own"}, {}};
-  std::vector<std::optional<Chosen>> lists;  // read now: what is confined cannot
-  for (const Place& place : places) {
-    auto chosen = chosen_of({place.targets.front().path}, command.transfer.sync, command.transfer.from0);
-    if (!chosen) return {chosen.error(), {}};
-    if (auto fits = check_path(*chosen ? (*chosen)->top + "/" : ""); !fits) return {fits.error(), {}};
-    if (auto travels = *chosen ? (*chosen)->list.check_travel() : Result<void>(); !travels) return {travels.error(), {}};
-    lists.push_back(std::move(*chosen));
-  }
+  const auto lists = chosen_of_each(places, command.transfer);
+  if (!lists) return {lists.error(), {}};
   auto rules = read_rules(command.transfer.rules, command.transfer.sync, command.transfer.from0);
   if (!rules) return {rules.error(), {}};
   if (auto travels = check_travel(*rules); !travels) return {travels.error(), {}};
@@ -234,7 +225,7 @@ CommandEnd pull(const Process& process, const ReceiveCommand& command, const std
   } else {
     if (*confined) (*root)->fix(ErrorKind::file_io);
     end = pull_each(process, command, places, security, **loop, **root, *made, aside->aside, *failed, receipt, *rules, *tweaks,
-                    lists, temporary);
+                    *lists, temporary);
     finish_failed_list(process, failed->get(), end);
     receipt.finish(process, (*loop)->files(), end);
     if (end.in_use) {

@@ -192,7 +192,7 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   if (!security) return {security.error(), {}};
   const Target& target = place->targets.front();
   for (const Place& one : places) {
-    if (auto there = check_targets(process, command.common, one.targets); !there) return {there.error(), {}};
+    if (auto there = check_targets(process.config, command.common, one.targets); !there) return {there.error(), {}};
   }
   NodeOptions node;
   node.dials = transport_of(target);

@@ -431,8 +431,8 @@ void finish_failed_list(const Process& process, FailedList* list, CommandEnd& en
   }
 }
 
-Result<void> check_targets(const Process& process, const CommonOptions& common, const std::vector<Target>& targets) {
-  const auto device = chosen_device(process.config, common.device, transport_of(targets.front()));
+Result<void> check_targets(const Config& config, const CommonOptions& common, const std::vector<Target>& targets) {
+  const auto device = chosen_device(config, common.device, transport_of(targets.front()));
   if (!device) return tl::unexpected(device.error());
   for (const Target& target : targets) {
     if (auto fits = check_target(*device, target); !fits) return fits;

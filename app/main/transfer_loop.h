@@ -58,7 +58,7 @@ class TransferLoop {
 [[nodiscard]] Result<std::shared_ptr<FailedList>> begin_failed_list(const TransferOptions& transfer, sandbox::Plan& plan);
 void finish_failed_list(const Process& process, FailedList* list, CommandEnd& end);
 // usage: one of them cannot be dialled over the command's device.
-[[nodiscard]] Result<void> check_targets(const Process& process, const CommonOptions& common, const std::vector<Target>& targets);
+[[nodiscard]] Result<void> check_targets(const Config& config, const CommonOptions& common, const std::vector<Target>& targets);
 // What every plan has: uri, a new transfer id, lanes, timeout, retries.
 [[nodiscard]] DialPlan make_plan(const SessionServices& services, const std::string& uri, const TransferOptions& transfer);
 // Bits of Open::options for the user's options. Directories are always entered, as with cp -r.

@@ -42,6 +42,18 @@ class Nightly {
     const Ran ran([&](const Process& process) { return check_jobs(process, checked); });
     return ran.end.error.kind == ErrorKind::ok ? "" : told(ran.end.error);
   }
+  // Of a whole file, which is one line in front of [options].
+  [[nodiscard]] std::string check_of(const std::string& front, const std::string& options = "") const {
+    JobCommand checked = command("");
+    checked.common.config_file = here.path("none.toml");
+    here.write("none.toml", "");
+    here.write("nightly.toml", front + "\n[options]\ninsecure = true\n" + options + "\n");
+    const Error error = Ran([&](const Process& process) { return check_jobs(process, checked); }).end.error;
+    const std::string file = here.path("nightly.toml:");
+    if (error.kind == ErrorKind::ok) return "";
+    CHECK(error.message.starts_with(file));
+    return std::string(error_row(error.kind).name) + ": " + error.message.substr(std::min(file.size(), error.message.size()));
+  }
   [[nodiscard]] SendCommand sent(const std::string& options) const {
     const auto job = prepare_job(command(options), here.path("nightly.toml"));
     INFO((job ? "" : job.error().message));
@@ -115,4 +127,42 @@ TEST_CASE("job_options__a_receipt_that_the_run_could_not_write__is_found_by_the_
   CHECK(job.problem_of_check("receipt = \"/nowhere/r\"").find("5: options.receipt: --receipt: /nowhere/r: ") == 0);
   CHECK(job.problem_of_check("receipt = \"" + job.here.path("r") + "\"").empty());
   CHECK_FALSE(job.here.has("r"));
+}
+
+TEST_CASE("job_check__what_a_pull_would_refuse__is_found_with_its_line_and_key") {
+  const Nightly job;
+  const std::string out = job.here.path("out");
+  const auto check = [&](const std::string& sources, const std::string& options = "") {
+    return job.check_of("command = \"recv\"\nsources = [" + sources + "]\ndestination = \"" + out + "\"", options);
+  };
+  const std::string two = "\"tcp://127.0.0.1:1/a/\", \"tcp://127.0.0.1:1/b/\"";
+  CHECK(check(two).empty());
+  CHECK(check(two, "delete = true") ==
+        "usage: 6: options.delete: --delete needs one SRC_URI: pull from each into a directory of its own");
+  job.here.write("list", "f\n");
+  CHECK(check(two, "files-from = \"" + job.here.path("list") + "\"") ==
+        "usage: 6: options.files-from: --files-from needs one SRC_URI: that of a directory");
+  CHECK(check("\"tcp://127.0.0.1:1/a\", \"udp://127.0.0.1:1/b\"").starts_with("usage: 2: sources: "));
+  CHECK(check("\"cci://1:2:10.0.0.1:7000/a\"").starts_with("usage: 2: sources: "));
+  CHECK(check("\"127.0.0.1\"").starts_with("usage: 2: sources: "));
+}
+
+TEST_CASE("job_check__sources_and_destinations_that_a_run_cannot_take__are_found_with_line_and_key") {
+  const Nightly job;
+  const std::string there = job.here.path("src/f"), gone = job.here.path("gone");
+  const auto push = [&](const std::string& source, const std::string& destination) {
+    return job.check_of("sources = [\"" + source + "\"]\ndestination = \"" + destination + "\"");
+  };
+  const auto pull_to = [&](const std::string& directory) {
+    return job.check_of("command = \"recv\"\nsources = [\"tcp://127.0.0.1:1/a\"]\ndestination = \"" + directory + "\"");
+  };
+  CHECK(push(there, "tcp://127.0.0.1:1/d").empty());
+  CHECK(push(gone, "tcp://127.0.0.1:1/d") ==
+        "source_selection: 1: sources: cannot read the source: " + gone + ": No such file or directory: name what can be read");
+  CHECK(push(there, "cci://1:2:10.0.0.1:7000/a").starts_with("usage: 2: destination: "));
+  CHECK(push(there, "nowhere/d").starts_with("usage: 2: destination: "));
+  CHECK(pull_to(gone).empty());
+  CHECK(pull_to(there) == "file_io: 3: destination: not a directory: " + there + ": name one that exists, or can be made");
+  CHECK(pull_to(gone + "/deep") == "file_io: 3: destination: cannot write the destination: " + gone +
+                                       ": No such file or directory: name one that exists, or can be made");
 }
