@@ -206,8 +206,11 @@ Result<void> FailedList::finish(uint64_t& left_out) {
   if (problem_ == 0 && ::rename(staged.c_str(), file_.c_str()) != 0) problem_ = errno;
   if (problem_ == 0) return {};
   if (list) ::unlink(staged.c_str());
-  return fail(ErrorKind::file_io, fmt::format("cannot write the list of what failed: {}: {}: make room for it and run again",
-                                              printable(file_), std::strerror(problem_)));
+  return fail(
+      ErrorKind::file_io,
+      fmt::format(
+          "cannot write the list of what failed: {}: {}: what stands there is of an earlier run: make room for it and run again",
+          printable(file_), std::strerror(problem_)));
 }
 
 }  // namespace ccixfer::program

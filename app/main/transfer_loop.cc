@@ -412,23 +412,22 @@ Result<std::shared_ptr<FailedList>> begin_failed_list(const TransferOptions& tra
 
 void finish_failed_list(const Process& process, FailedList* list, CommandEnd& end) {
   if (list == nullptr) return;
+  const auto say_failure = [&process](std::string line) { process.reporter.error({ErrorKind::partial, std::move(line)}); };
   uint64_t left_out = 0;
   const auto finished = list->finish(left_out);
   if (left_out > 0) {
-    process.reporter.warn(
+    say_failure(
         fmt::format("{}: {} names with line breaks are left out: give -0 for a list that holds them", list->file(), left_out));
   }
   if (finished && list->unnamed() > 0) {
-    process.reporter.warn(
-        fmt::format("{}: not complete: {} that failed are missing, which the source did not name in full: its own lines do",
-                    list->file(), list->unnamed()));
+    say_failure(fmt::format("{}: not complete: {} that failed are missing, which the source did not name in full: its own lines do",
+                            list->file(), list->unnamed()));
   }
   if (finished) return;
-  if (end.error.kind != ErrorKind::ok) {
-    process.reporter.warn(finished.error().message);
-  } else {
-    end.error = finished.error();
-  }
+  // Who reads the list after 23 would read that of another run.
+  Error other = finished.error();
+  if (report::worse(end.error.kind, other.kind) != end.error.kind) std::swap(end.error, other);
+  if (other.kind != ErrorKind::ok) process.reporter.error(other);
 }
 
 Result<void> check_targets(const Config& config, const CommonOptions& common, const std::vector<Target>& targets) {

@@ -1,6 +1,9 @@
 // Pulls of which not all comes, over tcp on this host: what is said of the rest, and how they end.
 #include <catch2/catch.hpp>
+#include <filesystem>
 
+#include "app/main/failed_list.h"
+#include "app/main/transfer_loop.h"
 #include "tests/unit/main/running.h"
 
 using namespace ccixfer;
@@ -41,4 +44,35 @@ TEST_CASE("pulls_in_part__none_of_several_is_there__it_is_an_error_of_the_select
   CHECK(pulling.wait().error.kind == ErrorKind::source_selection);
   CHECK(pulling.said.text.lines("No such file or directory").size() == 2);
   CHECK_FALSE(to.has("d"));
+}
+
+// Who reads the list after 23 would send what an earlier run could not.
+TEST_CASE("pulls_in_part__the_list_of_what_failed_is_not_whole__it_does_not_look_so") {
+  TemporaryDirectory here;
+  const auto ended = [&](bool can_be_written, Written& text) {
+    Running running(
+        [&](const Process& process) -> CommandEnd {
+          auto list = FailedList::begin(here.path("failed"), ListFormat::lines, here.path()).value();
+          list->session_begins();
+          list->ended("f", "failed");
+          list->ended("line\nbreak", "failed");
+          if (!can_be_written) std::filesystem::create_directory(here.path("failed"));
+          CommandEnd end{{ErrorKind::partial, "2 files failed"}, {}};
+          finish_failed_list(process, list.get(), end);
+          return end;
+        },
+        {}, false, 0, true);
+    const Error error = running.wait().error;
+    REQUIRE(write(text.fd(), running.said.text.all().data(), running.said.text.all().size()) >= 0);
+    return error;
+  };
+  Written without, with;
+  CHECK(ended(true, without).kind == ErrorKind::partial);
+  CHECK(without.lines("1 names with line breaks are left out").size() == 1);
+  CHECK(here.read("failed") == "f\n");
+  REQUIRE(std::filesystem::remove(here.path("failed")));
+  const Error error = ended(false, with);
+  CHECK(error.kind == ErrorKind::file_io);
+  CHECK(error.message.find("what stands there is of an earlier run") != std::string::npos);
+  CHECK(with.lines("ccixfer: 2 files failed").size() == 1);
 }

@@ -30,13 +30,14 @@ using Words = std::vector<std::string>;
 // What a command says, in place of the process's own outputs. Its events go through a pipe: a test waits for one by reading.
 class Said {
  public:
-  explicit Said(bool json, unsigned verbose = 0) {
+  explicit Said(bool json, unsigned verbose = 0, bool quiet = false) {
     REQUIRE(pipe2(ends_, O_CLOEXEC) == 0);
     report::ReporterOptions options;
     options.json = json;
     options.json_fd = ends_[1];
     options.text_fd = text.fd();
     options.verbose = verbose;
+    options.quiet = quiet;
     reporter = std::move(report::Reporter::create(options, host::SystemClock().now()).value());
     set_log_sink({}, LogLevel::error);  // one for all commands of a test: nobody's
   }
@@ -105,8 +106,8 @@ inline std::string member(const std::string& line, const std::string& name) {
 class Running {
  public:
   using Body = std::function<CommandEnd(const Process&)>;
-  explicit Running(Body body, Config config = {}, bool json = true, unsigned verbose = 0)
-      : said(json, verbose), config_(std::move(config)) {
+  explicit Running(Body body, Config config = {}, bool json = true, unsigned verbose = 0, bool quiet = false)
+      : said(json, verbose, quiet), config_(std::move(config)) {
     sigset_t ours, before;
     sigemptyset(&ours);
     for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) sigaddset(&ours, number);
