@@ -72,10 +72,12 @@ void forget_old_deliveries(TicketRow& row, int64_t now_s) {
   while (row.delivered.size() > 1 && now_s - row.delivered.front().at_s > ticket_echo_s) row.delivered.erase(row.delivered.begin());
 }
 
+// A session that began as an echo and ended too late for one finds no use in a ticket that is used up: the ticket stays as it was,
+// and is not good for as long again.
 void deliver(TicketRow& row, const TicketDelivery& delivery) {
-  if (is_echo(row, delivery.transfer, delivery.at_s)) return;
+  if (row.uses_left == 0 || is_echo(row, delivery.transfer, delivery.at_s)) return;
   std::erase_if(row.delivered, [&](const TicketDelivery& one) { return one.transfer == delivery.transfer; });
-  if (row.uses_left > 0) --row.uses_left;
+  --row.uses_left;
   forget_old_deliveries(row, delivery.at_s);
   if (row.delivered.size() == ticket_uses_max) row.delivered.erase(row.delivered.begin());
   row.delivered.push_back(delivery);
@@ -197,6 +199,7 @@ Result<TicketRow> TicketStore::proved(const trust::TicketNumber& number, Bytes p
 
 Result<TicketUse> TicketStore::admit(const trust::TicketNumber& number, Bytes proof, const trust::Secret& exported,
                                      const std::string& root, const TransferId& transfer) {
+  write_what_is_left();
   const auto row = proved(number, proof, exported, root);
   if (!row) return tl::unexpected(row.error());
   const auto may = may_run(*row, transfer);
@@ -249,6 +252,11 @@ size_t TicketStore::running_undelivered(const TicketRow& row) const {
   size_t counted = 0;
   for (const auto& [other, sessions] : running->second) counted += is_echo(row, other, now_s) ? 0u : 1u;
   return counted;
+}
+
+// What the disk did not take when it was told. Else it would be lost with this process, and the ticket good again.
+void TicketStore::write_what_is_left() {
+  if (!unwritten_.empty()) static_cast<void>(change([](std::vector<TicketRow>&) -> Result<void> { return {}; }));
 }
 
 Result<void> TicketStore::take_use(const trust::TicketNumber& number, const TransferId& transfer) {

@@ -6,7 +6,7 @@
 //   that runs in one process cannot begin anew in another until its session has ended there.
 // - A transfer that runs may begin new sessions although its ticket has expired meanwhile, and one that was delivered may do so for
 //   ticket_echo_s more, since its dialler may not have heard the end. What is delivered later than that takes a use of its own,
-//   whatever id the dialler gives it.
+//   whatever id the dialler gives it; where none is left, nothing comes after it.
 // - What a stranger learns: nothing. An unknown number, a wrong proof and another root give the same words. Only who proves the
 //   secret is told that the ticket has expired or is used up; for that, rows are kept for ticket_told_s and pruned then.
 //
@@ -56,7 +56,7 @@ class TicketUse {
   [[nodiscard]] Direction direction() const { return direction_; }
   [[nodiscard]] const trust::TicketNumber& number() const { return number_; }
   // The transfer ended as delivered: a use is taken, once for each transfer. If the file cannot be written, the use is taken in
-  // this process, and written with the next change.
+  // this process, and written with the next change, before the next session, or at the end of the process.
   [[nodiscard]] Result<void> delivered();
 
  private:
@@ -73,6 +73,7 @@ class TicketStore {
   using WallClock = std::function<int64_t()>;  // seconds since 1970
   TicketStore(std::string file, WallClock wall_clock_s)
       : file_(std::move(file)), wall_clock_s_(std::move(wall_clock_s)), slots_(file_ + ".running") {}
+  ~TicketStore() { write_what_is_left(); }
   TicketStore(const TicketStore&) = delete;
   TicketStore& operator=(const TicketStore&) = delete;
 
@@ -103,6 +104,7 @@ class TicketStore {
   [[nodiscard]] Result<void> take_place(const trust::TicketNumber& number, const TransferId& transfer);
   [[nodiscard]] size_t running_undelivered(const TicketRow& row) const;
   [[nodiscard]] Result<void> take_use(const trust::TicketNumber& number, const TransferId& transfer);
+  void write_what_is_left();
   void left(const trust::TicketNumber& number, const TransferId& transfer);
 
   std::string file_;

@@ -185,6 +185,23 @@ TEST_CASE("tickets__delivered_under_the_same_id_after_a_while__takes_a_use_each_
   contains(refusal(rig.admit(ticket, 1), ErrorKind::authentication), "used up");
 }
 
+// A session that comes again in time may last as long as it likes. It must not be good for another one behind it.
+TEST_CASE("tickets__used_up__is_not_revived_by_sessions_that_come_again_and_end_late") {
+  Rig rig;
+  const auto ticket = rig.issue();
+  rig.use(ticket, 1);
+  {
+    rig.now_s += ticket_echo_s;
+    auto again = rig.admit(ticket, 1);
+    REQUIRE(again);
+    rig.now_s += ticket_echo_s;
+    REQUIRE(again->delivered());
+  }
+  contains(refusal(rig.admit(ticket, 1), ErrorKind::authentication), "used up");
+  rig.now_s = start_s + ticket_told_s + 1;  // it is told for as long as from its own delivery, and not from the later one
+  CHECK_FALSE(rig.store.find(ticket.number).value().has_value());
+}
+
 TEST_CASE("tickets__expired__is_told_to_its_holder_only_and_a_running_transfer_goes_on") {
   Rig rig;
   const auto ticket = rig.issue();
@@ -226,6 +243,29 @@ TEST_CASE("tickets__a_disk_that_takes_no_more__the_use_is_taken_all_the_same") {
   static_cast<void>(rig.issue());
   TicketStore restarted(rig.file, [&] { return rig.now_s; });
   contains(refusal(rig.admit(restarted, ticket, 2), ErrorKind::authentication), "used up");
+}
+
+TEST_CASE("tickets__a_use_that_the_disk_did_not_take__is_written_before_the_process_has_gone") {
+  Rig rig;
+  const auto ticket = rig.issue(3);
+  const std::string in_the_way = rig.file + "." + std::to_string(getpid()) + ".tmp";
+  const auto left_on_disk = [&] { return parse_ticket_rows(content_of(rig.file), "f").value().front().uses_left; };
+  const auto use_in_vain = [&](TicketStore& store, uint8_t number) {
+    auto use = rig.admit(store, ticket, number);
+    REQUIRE(use);
+    REQUIRE(mkdir(in_the_way.c_str(), 0700) == 0);
+    CHECK_FALSE(use->delivered());
+    REQUIRE(rmdir(in_the_way.c_str()) == 0);
+  };
+  {
+    TicketStore store(rig.file, [&] { return rig.now_s; });
+    use_in_vain(store, 1);
+    CHECK(left_on_disk() == 3);
+    CHECK(rig.admit(store, ticket, 2));
+    CHECK(left_on_disk() == 2);
+    use_in_vain(store, 3);
+  }
+  CHECK(left_on_disk() == 1);
 }
 
 TEST_CASE("tickets__two_processes__lose_none_of_each_others") {
