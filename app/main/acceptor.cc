@@ -227,6 +227,22 @@ session::Link* Acceptor::find_session(const session::Hello& hello) {
   return nullptr;
 }
 
+// Who that is, is what its connection has proved: the session's own handshake has not begun.
+void Acceptor::on_refused(const session::Hello* hello, const ports::PeerIdentity& who, const Error& why) {
+  if (!options_.audit) return;
+  policy::AuditRecord record;
+  record.event = policy::AuditRecord::Event::refused;
+  record.peer = who.id;
+  record.address = who.address;
+  if (hello != nullptr) {
+    record.direction = hello->direction == session::Direction::push ? "push" : "pull";
+    record.transfer = transfer_name(hello->transfer);
+  }
+  record.outcome = why.kind;
+  record.reason = why.message;
+  options_.audit(record);
+}
+
 void Acceptor::turn(Instant now) {
   // Each is the first in its turn, so that what they share (the cap, the pool) is nobody's more than the others'.
   if (!sessions_.empty()) {

@@ -78,6 +78,7 @@ class Acceptor final : public session::AcceptHandler {
 
   Result<session::Link*> on_new_session(const session::Hello& hello, Instant now) override;
   session::Link* find_session(const session::Hello& hello) override;
+  void on_refused(const session::Hello* hello, const ports::PeerIdentity& who, const Error& why) override;
 
  private:
   class Session;

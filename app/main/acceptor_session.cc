@@ -115,8 +115,10 @@ policy::AuditRecord Acceptor::Session::audit_record(Instant now) const {
   record.address = who_.address;
   record.direction = acceptor_.options_.receives() ? "push" : "pull";
   record.path = path_;
-  record.files = tally().files;
-  record.bytes = tally().bytes;
+  // Of this session alone: what the transfer's earlier ones did stands in their lines.
+  const auto beyond = [](uint64_t all, uint64_t before) { return all > before ? all - before : 0; };
+  record.files = beyond(tally().files, earlier_.files);
+  record.bytes = beyond(tally().bytes, earlier_.bytes);
   record.outcome = result_.kind;
   record.reason = result_.message;
   record.seconds = std::chrono::duration<double>(now - came_).count();

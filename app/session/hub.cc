@@ -110,6 +110,10 @@ struct Hub::Impl final : LaneRegistry {
     log(LogLevel::info, "session refused to {}: {}", request.peer().name(), reason);
     static_cast<void>(endpoint.reject(request, reason));  // not_found: the peer went already
   }
+  void refuse_session(cci::Event& request, const Hello* hello, const Error& why) {
+    if (accept_handler != nullptr) accept_handler->on_refused(hello, request.peer(), why);
+    refuse(request, format_refusal(why));
+  }
 
   void on_connect_request(cci::Event& request) {
     if (request.role == ports::Role::admin && request.attribute == ports::Attribute::reliable_ordered) {
@@ -119,19 +123,21 @@ struct Hub::Impl final : LaneRegistry {
     }
     if (request.role != ports::Role::application || request.attribute != ports::Attribute::reliable_ordered) {
       counters.add(Counter::session_rejected);
-      return refuse(request, format_refusal({ErrorKind::protocol, "not a session's kind of connection"}));
+      return refuse_session(request, nullptr, {ErrorKind::protocol, "not a session's kind of connection"});
     }
     Result<Hello> hello = decode_hello(request.data());
     if (!hello) {
       counters.add(Counter::session_rejected);
-      return refuse(request, format_refusal(hello.error()));
+      return refuse_session(request, nullptr, hello.error());
     }
     if (accept_handler == nullptr) return refuse(request, format_refusal({ErrorKind::usage, "this end takes no sessions"}));
     if (accepting.size() >= accepts_pending_max) {
-      return refuse(request, format_refusal({ErrorKind::network, "busy: too many connections at once"}));
+      const Error busy{ErrorKind::network, "busy: too many connections at once"};
+      return hello->session == 0 ? refuse_session(request, &*hello, busy) : refuse(request, format_refusal(busy));
     }
     const auto early = std::exchange(hello->early, {});
     const Result<Link*> link = find_link(*hello);
+    if (!link && hello->session == 0) return refuse_session(request, &*hello, link.error());
     if (!link) {
       return refuse(request, link.error().message == refusal_unknown_session ? std::string(refusal_unknown_session)
                                                                              : format_refusal(link.error()));

@@ -30,6 +30,9 @@ class AcceptHandler {
   // handler's own last turn may be long past.
   virtual Result<Link*> on_new_session(const Hello& hello, Instant now) = 0;
   virtual Link* find_session(const Hello& hello) = 0;  // session != 0. nullptr: unknown
+  // Whoever asked to begin a session was sent away before there was one. `hello` is nullptr where it
+  // made no sense. A lane of a session that is not there is none of these.
+  virtual void on_refused(const Hello* /*hello*/, const ports::PeerIdentity& /*who*/, const Error& /*why*/) {}
 };
 
 class Hub {

@@ -526,3 +526,55 @@ TEST_CASE("acceptor__a_later_session_of_a_transfer__tells_and_counts_no_file_twi
   CHECK(rig.acceptor->tally().bytes == 5);
   CHECK(rig.desk.told("file", "status") == Words{"ok"});
 }
+
+// What the second session found delivered is the first one's: its line has that already.
+TEST_CASE("acceptor__audit_of_a_transfer_of_several_sessions__counts_each_session_by_itself") {
+  std::vector<policy::AuditRecord> records;
+  AcceptorRig rig([&](AcceptorOptions& options) { options.audit = [&](const auto& record) { records.push_back(record); }; });
+  const auto send = [&rig](Guest& guest, const std::vector<std::pair<std::string, std::string>>& files) {
+    REQUIRE(rig.run([&] { return guest.source.has_credit(); }));
+    std::vector<session::Entry> entries;
+    for (const auto& [path, content] : files) {
+      session::Entry& entry = entries.emplace_back();
+      entry.path = path;
+      entry.type = session::EntryType::file;
+      entry.size_bytes = content.size();
+      entry.mode = 0644;
+    }
+    guest.source.put_entries(entries, 0, 0);
+    REQUIRE(rig.run([&] { return guest.source.verdicts.size() == files.size() && guest.source.has_credit(); }));
+    size_t sent = 0;
+    for (uint64_t i = 0; i < files.size(); ++i) {
+      if (guest.source.verdicts.at(i) == session::Verdict::unchanged) continue;
+      guest.source.put_pack({{i, files[i].second}});
+      guest.link->post(session::FileEnd{i, session::SourceOutcome::ok, ~uint64_t{0}, false, {}});
+      ++sent;
+      REQUIRE(rig.run([&] { return guest.source.results.size() == sent && guest.source.has_credit(); }));
+    }
+  };
+  Guest& first = rig.arrive_and_run(1);
+  send(first, {{"f", "hello"}});
+  Guest& second = rig.arrive_and_run(1);
+  send(second, {{"f", "hello"}, {"g", "you"}});
+  second.link->post(session::End{2, 0, 0});
+  REQUIRE(rig.run([&] { return second.got<session::Summary>(); }));
+  second.link->post(session::Bye{});
+  REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
+  CHECK(rig.acceptor->tally().bytes == 8);
+  REQUIRE(records.size() == 2);
+  CHECK((records[0].files == 1 && records[0].bytes == 5));
+  CHECK((records[1].files == 1 && records[1].bytes == 3));
+}
+
+TEST_CASE("acceptor__who_is_refused_at_its_hello__has_a_line_in_the_audit_log") {
+  std::vector<policy::AuditRecord> records;
+  AcceptorRig rig([&](AcceptorOptions& options) { options.audit = [&](const auto& record) { records.push_back(record); }; });
+  const Guest& guest = rig.dial(9, session::Direction::pull);
+  REQUIRE(rig.run([&] { return guest.dialler->failure() != nullptr; }));
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].event == policy::AuditRecord::Event::refused);
+  CHECK(records[0].direction == "pull");
+  CHECK(records[0].transfer == "09000000000000000000000000000000");
+  CHECK(records[0].outcome == ErrorKind::usage);
+  CHECK(records[0].reason == "the peer receives (recv --root): send to it");
+}
