@@ -144,7 +144,7 @@ void Acceptor::Session::stop(const Error& why, Instant now) {
   if (state_ >= State::farewell) return;
   result_ = why;
   if (role_ && role_->is_peer_told()) return leave(now);
-  abort_session(link_, role_.get(), why);
+  abort_session(link_, role_.get(), told_.value_or(why));
   leave(now);
 }
 
@@ -239,6 +239,13 @@ void Acceptor::Session::turn_waiting(Instant now) {
   place_due_ = now;
 }
 
+// What is wrong with our own files, and where they are, is nothing that a stranger should hear.
+tl::unexpected<Error> Acceptor::Session::not_let_in(const Error& why) {
+  if (why.kind == ErrorKind::usage || why.kind == ErrorKind::file_io || why.kind == ErrorKind::no_space)
+    told_ = Error{ErrorKind::file_io, words_of_unreadable_tickets};
+  return tl::unexpected<Error>(why);
+}
+
 Result<void> Acceptor::Session::may_wait() {
   const session::Open& open = *forwarder_.open();
   auto path = check_open(open);
@@ -253,7 +260,7 @@ Result<void> Acceptor::Session::may_wait() {
   if (!aside) return tl::unexpected<Error>(aside.error());
   aside_ = std::move(*aside);
   if (gate == nullptr) return {};
-  if (auto may = gate->may_wait(link_, open, path_); !may) return may;
+  if (auto may = gate->may_wait(link_, open, path_); !may) return not_let_in(may.error());
   // It may read and write nothing that it may not name as its destination.
   for (const recv::SidePlace& place : aside_.older) {
     if (auto may = gate->may_wait(link_, open, place.path); !may) return may;
@@ -269,7 +276,7 @@ Result<void> Acceptor::Session::begin(Instant now) {
   if (options.gate != nullptr) {
     Result<policy::Grant> grant = options.gate->admit(link_, open, path.path);
     if (!grant && open.ticket && grant.error().kind == ErrorKind::network) acceptor_.end_abandoned(open.ticket->number, now);
-    if (!grant) return tl::unexpected(grant.error());
+    if (!grant) return not_let_in(grant.error());
     grant_ = std::move(*grant);
     counts_ = true;
   }

@@ -14,6 +14,7 @@
 namespace ccixfer::program {
 
 inline constexpr const char* words_of_busy = "the peer is busy with other transfers: try again later";
+inline constexpr const char* words_of_unreadable_tickets = "the peer cannot look at its tickets: its log says why: ask who runs it";
 
 class Acceptor::Session {
  public:
@@ -94,6 +95,7 @@ class Acceptor::Session {
   void turn_waiting(Instant now);
 
   [[nodiscard]] Result<void> may_wait();
+  [[nodiscard]] tl::unexpected<Error> not_let_in(const Error& why);
 
   [[nodiscard]] Result<void> begin(Instant now);
 
@@ -153,6 +155,7 @@ class Acceptor::Session {
   int64_t began_s_ = 0;       // since 1970
   bool is_dry_ = false;
   Error result_{ErrorKind::ok, ""};
+  std::optional<Error> told_;  // to the peer in place of the result, which is for the operator
 };
 
 }  // namespace ccixfer::program

@@ -14,7 +14,7 @@ class PeerGate {
  public:
   virtual ~PeerGate() = default;
   // Whether it may wait for its turn: what admit() would refuse now for good is refused at once, and nothing is taken. Errors: as
-  // of admit().
+  // of admit(); usage, file_io, no_space: our own files, with words for the operator.
   [[nodiscard]] virtual Result<void> may_wait(const session::Link& link, const session::Open& open, const std::string& path) = 0;
   // `path`: below the root, safe; "": the root. Errors: not_authorised, authentication (a ticket), with words for the peer.
   [[nodiscard]] virtual Result<policy::Grant> admit(const session::Link& link, const session::Open& open,

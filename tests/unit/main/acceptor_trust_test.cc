@@ -49,6 +49,21 @@ struct SealedRig : AcceptorRig {
   }
 };
 
+// Its own files cannot be read, when it is asked `looks` times.
+struct BrokenTickets final : PeerGate {
+  explicit BrokenTickets(int looks_that_go_well) : looks(looks_that_go_well) {}
+  int looks;
+  Result<void> may_wait(const session::Link&, const session::Open&, const std::string&) override {
+    if (looks-- > 0) return {};
+    return fail(ErrorKind::usage, "/home/secret/tickets: others may read it: chmod 600 /home/secret/tickets");
+  }
+  Result<policy::Grant> admit(const session::Link&, const session::Open&, const std::string&) override {
+    return fail(ErrorKind::no_space, "cannot lock the tickets: /home/secret/tickets.lock: No space left on device");
+  }
+  std::optional<Error> ended(const session::Link&, const Error&) override { return std::nullopt; }
+  std::string name_of(const trust::ProvedPeer&) const override { return ""; }
+};
+
 }  // namespace
 
 // They come as fast as they can, and the first of them makes room when it has had its time.
@@ -99,6 +114,23 @@ TEST_CASE("acceptor__a_stranger_who_leaves_before_it_says_what_it_wants__leaves_
   rig.leave(stranger);
   REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
   CHECK(rig.now < after(before, stranger_kept));
+}
+
+TEST_CASE("acceptor__tickets_that_cannot_be_read__are_the_operators_to_hear_of_and_no_strangers") {
+  BrokenTickets gate(GENERATE(0, 1));
+  std::vector<policy::AuditRecord> records;
+  SealedRig rig(gate, [&](AcceptorOptions& options) { options.audit = [&](const auto& record) { records.push_back(record); }; });
+  Guest& stranger = rig.arrive(1);
+  stranger.open({session::option_recursive, ""});
+  REQUIRE(rig.run([&] { return stranger.got<session::Abort>(); }));
+  const session::Abort told = stranger.all<session::Abort>().front();
+  CHECK(told.kind == ErrorKind::file_io);
+  CHECK(told.message == "the peer cannot look at its tickets: its log says why: ask who runs it");
+  rig.leave(stranger);
+  REQUIRE(rig.run([&] { return rig.acceptor->idle(); }));
+  REQUIRE(records.size() == 1);
+  CHECK(records.front().event == policy::AuditRecord::Event::refused);
+  CHECK(records.front().reason.find("/home/secret/tickets") != std::string::npos);
 }
 
 // The id is the peer's choice, and stands in clear in each hello.
