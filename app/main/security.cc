@@ -1,6 +1,7 @@
 #include "app/main/security.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -8,8 +9,10 @@
 #include <string_view>
 #include <utility>
 
+#include "app/main/session_trust.h"
 #include "app/main/standard_io.h"
 #include "core/base/lower_case.h"
+#include "core/base/units.h"
 #include "core/host/descriptor.h"
 
 namespace ccixfer::program {
@@ -40,6 +43,14 @@ std::optional<std::string> read_line(int from) {
   }
 }
 
+// "": the dates of our certificate hold, or nobody looks at them.
+std::string words_of_dates(const Config& config, const policy::LocalIdentity& identity) {
+  const std::string words = identity.identity.out_of_date(wall_time_s());
+  if (words.empty()) return {};
+  return fmt::format("{}: our certificate {}: peers that check it refuse us: renew it, or check the clock",
+                     printable(config.identity.value_or(IdentityConfig{}).certificate), words);
+}
+
 }  // namespace
 
 Result<Security> make_security(const Config& config, policy::Places places, policy::WithoutIdentity without) {
@@ -62,12 +73,15 @@ Result<std::optional<Security>> security_of_process(const Process& process, cons
   if (security->identity.made)
     process.reporter.info("made an identity: " + trust::to_string(security->identity.identity.id()) + " in " +
                           security->identity.file);
+  if (const std::string words = words_of_dates(process.config, security->identity); !words.empty()) process.reporter.warn(words);
   return std::optional(std::move(*security));
 }
 
 Result<TrustNews> read_again(const Security& security, const Config& config) {
   auto identity = policy::load_local_identity(config.identity, security.places, policy::WithoutIdentity::refuse);
   if (!identity) return tl::unexpected(identity.error());
+  // What is in force may hold: another one is not taken in its place to be refused by every peer.
+  if (const std::string words = words_of_dates(config, *identity); !words.empty()) return fail(ErrorKind::usage, words);
   return TrustNews{std::move(*identity), policy::Peers(config.peers)};
 }
 

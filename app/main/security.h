@@ -26,12 +26,13 @@ struct TrustNews {
   policy::LocalIdentity identity;
   policy::Peers peers;
 };
-// Errors leave `security` as it is: usage, a file of [identity]; authentication, there is no identity any more.
+// Errors leave `security` as it is: usage, a file of [identity], or a certificate whose dates do not hold; authentication, there is
+// no identity any more.
 [[nodiscard]] Result<TrustNews> read_again(const Security& security, const Config& config);
 // Gives what was there before. Handshakes from now on are with the new; what has been proved stays so.
 TrustNews take(Security& security, TrustNews news);
 
-// none: --insecure was given. `without`: what happens if there is no identity.
+// none: --insecure was given. `without`: what happens if there is no identity. Warns of a certificate whose dates do not hold.
 [[nodiscard]] Result<std::optional<Security>> security_of_process(const Process& process, const CommonOptions& common,
                                                                   policy::WithoutIdentity without);
 // The same for a configuration, places and options of a test.

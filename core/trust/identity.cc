@@ -10,6 +10,7 @@
 #include "core/trust/key_kinds.h"
 #include "core/trust/pem.h"
 #include "core/trust/tls_context.h"
+#include "core/trust/x509_words.h"
 
 namespace ccixfer::trust {
 namespace {
@@ -134,6 +135,21 @@ Result<Identity> Identity::from_certificate(std::string_view certificate_pem, st
 const PeerId& Identity::id() const { return impl_->id; }
 
 bool Identity::has_own_certificate() const { return impl_->own_certificate; }
+
+std::string Identity::out_of_date(int64_t wall_time_s) const {
+  const CleanErrors clean;
+  if (!impl_->own_certificate || X509_self_signed(impl_->certificate.get(), 1) == 1) return {};
+  const auto words_of = [wall_time_s](const X509* certificate) -> std::string {
+    if (ASN1_TIME_cmp_time_t(X509_get0_notAfter(certificate), wall_time_s) < 0)
+      return fmt::format("has expired ({})", day_of(X509_get0_notAfter(certificate)));
+    if (ASN1_TIME_cmp_time_t(X509_get0_notBefore(certificate), wall_time_s) > 0)
+      return fmt::format("is not valid before {}", day_of(X509_get0_notBefore(certificate)));
+    return {};
+  };
+  std::string words = words_of(impl_->certificate.get());
+  for (int i = 0; words.empty() && i < sk_X509_num(impl_->chain.get()); ++i) words = words_of(sk_X509_value(impl_->chain.get(), i));
+  return words;
+}
 
 std::string Identity::key_pem() const {
   const CleanErrors clean;

@@ -6,6 +6,7 @@
 // passphrase, a certificate that is not the key's. Messages never contain key material.
 // Thread: immutable after construction; shared freely.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ class Identity {
   [[nodiscard]] const PeerId& id() const;
   [[nodiscard]] std::string key_pem() const;       // PKCS #8, for keygen only
   [[nodiscard]] bool has_own_certificate() const;  // of a facility, and not made from the key
+  // Words if peers of the same facility would refuse its certificates for their dates: 'has expired (2026-11-01)'; "": they hold.
+  // Of one that is signed by its own key the dates mean nothing.
+  [[nodiscard]] std::string out_of_date(int64_t wall_time_s) const;  // since 1970
 
   struct Impl;  // OpenSSL's objects, for handshake.cc
   [[nodiscard]] const Impl& impl() const { return *impl_; }

@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "app/main/session_trust.h"
 #include "tests/unit/main/running.h"
+#include "tests/unit/trust/facility.h"
 
 using namespace ccixfer;
 using namespace ccixfer::program;
@@ -135,6 +137,43 @@ TEST_CASE("security__an_identity_and_peers__come_from_the_account_and_the_config
   CHECK(security->peers().all().size() == 1);
   account.home.write("config/ccixfer/known_peers", "nonsense\n");
   CHECK(make_security(config, places, policy::WithoutIdentity::refuse).error().kind == ErrorKind::usage);
+}
+
+// In force is one that holds, and the account that renews it may have taken the wrong file.
+TEST_CASE("security__read_again_with_a_certificate_that_has_expired__the_one_in_force_stays") {
+  const Account account;
+  const trust::Facility facility("Facility");
+  const int64_t now_s = wall_time_s();
+  const auto keep = [&](int64_t from_s, int64_t to_s) {
+    const trust::Issued host = facility.issue({.not_before_s = from_s, .not_after_s = to_s});
+    account.home.write("host.pem", host.certificate_pem());
+    account.home.write("host.key", host.key_pem());
+    REQUIRE(chmod(account.home.path("host.key").c_str(), 0600) == 0);
+  };
+  Config config;
+  config.identity = IdentityConfig{account.home.path("host.pem"), account.home.path("host.key"), "", ""};
+  keep(now_s - 2 * trust::day_s, now_s + trust::day_s);
+  const auto places = policy::places_of_process();
+  const auto security = make_security(config, places, policy::WithoutIdentity::refuse);
+  REQUIRE(security);
+  CHECK(read_again(*security, config));
+  const bool is_old = GENERATE(true, false);
+  keep(now_s + (is_old ? -2 : 1) * trust::day_s, now_s + (is_old ? -1 : 2) * trust::day_s);
+  const auto news = read_again(*security, config);
+  REQUIRE_FALSE(news);
+  CHECK(news.error().kind == ErrorKind::usage);
+  INFO(news.error().message);
+  CHECK(news.error().message.starts_with(account.home.path("host.pem") + ": our certificate "));
+  CHECK(news.error().message.find(is_old ? "has expired (" : "is not valid before ") != std::string::npos);
+  // At the start there is nothing else in force: it is taken, and said.
+  Running command(
+      [&](const Process& process) -> CommandEnd {
+        CHECK(security_of_process(process, {}, policy::WithoutIdentity::refuse));
+        return {};
+      },
+      config);
+  command.wait();
+  CHECK(command.said.text.all().find("host.pem: our certificate ") != std::string::npos);
 }
 
 // Signals are blocked for the loop, which does not run while somebody is asked.

@@ -195,6 +195,22 @@ TEST_CASE("identity__a_certificate_of_a_facility__its_key_is_the_identity") {
   }
 }
 
+TEST_CASE("identity__dates_of_our_certificate__are_told_and_mean_nothing_of_one_that_signed_itself") {
+  const Facility facility("Facility");
+  const Facility below("Below", &facility, {.not_after_s = test_now_s + day_s});
+  const auto words = [](const Issued& host, int64_t at_s) {
+    return Identity::from_certificate(host.certificate_pem(), "host.pem", host.key_pem(), "host.key").value().out_of_date(at_s);
+  };
+  const Issued host = facility.issue({.not_before_s = test_now_s, .not_after_s = test_now_s + 10 * day_s});
+  CHECK(words(host, test_now_s).empty());
+  CHECK(words(host, test_now_s + 10 * day_s).empty());
+  CHECK(words(host, test_now_s + 10 * day_s + 1) == "has expired (2027-01-25)");
+  CHECK(words(host, test_now_s - 1) == "is not valid before 2027-01-15");
+  CHECK(words(below.issue(), test_now_s + 2 * day_s) == "has expired (2027-01-16)");  // that of the authority between
+  CHECK(words(self_signed({.not_after_s = test_now_s}), test_now_s + day_s).empty());
+  CHECK(Identity::generate().value().out_of_date(int64_t{1} << 40).empty());
+}
+
 TEST_CASE("identity__key_and_certificate_in_one_file__each_finds_its_own") {
   const Issued host = Facility("Facility").issue();
   const std::string both = host.key_pem() + host.certificate_pem();
