@@ -62,7 +62,9 @@ Result<void> ListenerTrust::apply(AcceptorOptions& options, const std::string& r
                 fmt::format("cannot find the directory: {}: {}: name one that exists", printable(root), problem.message()));
   }
   tickets_.emplace(security_->places.tickets(), wall_time<std::chrono::seconds>);
-  gate_.emplace(security_->peers(), direction_, root_, *tickets_);
+  gate_.emplace(security_->peers(), direction_, root_, *tickets_, [this](const trust::ProvedPeer& peer) {
+    return trust::why_no_longer(peer, security_->identity.authority, wall_time_s());
+  });
   options.seal = [this] { return seal_setup(*security_); };
   options.gate = &*gate_;
   return {};

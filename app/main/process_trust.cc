@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/base/log.h"
 #include "core/ports/peer_identity.h"
 
 namespace ccixfer::program {
@@ -16,7 +17,7 @@ trust::HandshakeOptions ProcessTrust::handshake(trust::HandshakeSide side) {
   return {.side = side,
           .identity = security_.identity.identity,
           .authority = security_.identity.authority,
-          .wall_time_s = wall_time_s(),
+          .wall_time_s = wall_clock_s_(),
           .prefers = std::nullopt};
 }
 
@@ -47,13 +48,49 @@ Result<void> ProcessTrust::admit_dialler(const trust::ProvedPeer& peer, ports::R
   return {};
 }
 
+// With the same key, but without a certificate that counts, it is not who it was: what it was granted by that goes too.
 void ProcessTrust::remember(const trust::ProvedPeer& peer) {
-  if (security_.peers().find(peer) != nullptr) proved_.insert_or_assign(trust::to_string(peer.id), peer);
+  const std::string id = trust::to_string(peer.id);
+  if (security_.peers().find(peer) == nullptr) {
+    proved_.erase(id);
+    return;
+  }
+  proved_.insert_or_assign(id, Known{peer, {}, false, wall_clock_s_(), security_.identity.authority});
+}
+
+// At most once a second, unless what we believe has changed.
+const std::string& ProcessTrust::judge(Known& known) const {
+  const std::optional<trust::Authority>& authority = security_.identity.authority;
+  const auto which = [](const std::optional<trust::Authority>& of) { return of ? &of->impl() : nullptr; };
+  const int64_t now_s = wall_clock_s_();
+  if (now_s != known.judged_s || which(authority) != which(known.judged_by)) {
+    known.lapsed = trust::why_no_longer(known.peer, authority, now_s);
+    known.judged_s = now_s;
+    known.judged_by = authority;
+  }
+  return known.lapsed;
+}
+
+const PeerConfig* ProcessTrust::table_of(const std::string& id) const {
+  const auto proved = proved_.find(id);
+  if (proved == proved_.end()) return nullptr;
+  Known& known = proved->second;
+  return judge(known).empty() ? security_.peers().find(known.peer) : nullptr;
+}
+
+bool ProcessTrust::look_for_lapsed() {
+  bool some = false;
+  for (auto& [id, known] : proved_) {
+    const bool lapsed = !judge(known).empty();
+    if (std::exchange(known.is_told, lapsed) || !lapsed) continue;
+    log(LogLevel::warning, "{}: its certificate holds no longer: {}", id, known.lapsed);
+    some = true;
+  }
+  return some;
 }
 
 routing::PeerGrant ProcessTrust::grant_of(const ports::PeerIdentity& peer) const {
-  const auto proved = proved_.find(peer.id);
-  const PeerConfig* table = proved == proved_.end() ? nullptr : security_.peers().find(proved->second);
+  const PeerConfig* table = table_of(peer.id);
   if (table == nullptr) return {};
   return {.route = table->route, .router = table->router, .as = table->as, .admin = table->admin};
 }
@@ -82,7 +119,7 @@ ProcessTrust::Named ProcessTrust::named(const trust::ProvedPeer& peer) const {
 
 ProcessTrust::Named ProcessTrust::named(const ports::PeerIdentity& peer) const {
   const auto proved = proved_.find(peer.id);
-  if (proved != proved_.end()) return named(proved->second);
+  if (proved != proved_.end()) return named(proved->second.peer);
   return {peer.id, peer.proved == peer.id ? std::string() : peer.proved};
 }
 

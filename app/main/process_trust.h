@@ -25,8 +25,10 @@ enum class ListenerKind : uint8_t { transfers /* or nobody listens */, router, m
 
 class ProcessTrust final : public connection::HopTrust, public routing::PeerGrants {
  public:
-  // `security` lives as long.
-  ProcessTrust(Security& security, ListenerKind listener) : security_(security), listener_(listener) {}
+  // `security` lives as long. What a certificate grants lasts as long as the certificate does.
+  using WallClock = std::function<int64_t()>;  // seconds since 1970
+  ProcessTrust(Security& security, ListenerKind listener, WallClock wall_clock_s = wall_time_s)
+      : security_(security), listener_(listener), wall_clock_s_(std::move(wall_clock_s)) {}
 
   void ask_nobody() { asks_ = false; }  // a person at the terminal, about peers that we dial
   // Of a ticket: at these addresses only this peer is the right one.
@@ -36,6 +38,8 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
   Result<void> admit_acceptor(const trust::ProvedPeer& peer, std::string_view uri) override;
   Result<void> admit_dialler(const trust::ProvedPeer& peer, ports::Role role) override;
   routing::PeerGrant grant_of(const ports::PeerIdentity& peer) const override;
+  // Whether a certificate has lapsed since the last look: whoever gave its peer something for long is to ask for grants again.
+  [[nodiscard]] bool look_for_lapsed();
   // The record of each dialler that is no request yet and is sent away.
   using SentAway = std::function<void(policy::AuditRecord record)>;
   void tell_sent_away(SentAway tell) { tell_sent_away_ = std::move(tell); }
@@ -48,14 +52,25 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
   [[nodiscard]] Named named(const trust::ProvedPeer& peer) const;
 
  private:
+  // A peer of a table, as it was proved last.
+  struct Known {
+    trust::ProvedPeer peer;
+    std::string lapsed;    // why its certificate counts no longer, as it was judged last
+    bool is_told = false;  // that it has lapsed
+    int64_t judged_s = 0;
+    std::optional<trust::Authority> judged_by;
+  };
   void remember(const trust::ProvedPeer& peer);
+  const std::string& judge(Known& known) const;
+  [[nodiscard]] const PeerConfig* table_of(const std::string& id) const;  // nullptr: none
 
   Security& security_;
   const ListenerKind listener_;
+  const WallClock wall_clock_s_;
   bool asks_ = true;
   SentAway tell_sent_away_;
-  std::map<std::string, trust::PeerId> expected_;    // by address
-  std::map<std::string, trust::ProvedPeer> proved_;  // those of a table, by id: later only that is asked about
+  std::map<std::string, trust::PeerId> expected_;  // by address
+  mutable std::map<std::string, Known> proved_;    // those of a table, by id: later only that is asked about
 };
 
 // Of a command; nullptr with --insecure.

@@ -29,7 +29,8 @@
 namespace ccixfer::program {
 namespace {
 
-constexpr Duration devices_look_interval = std::chrono::seconds(1);  // how often the host is asked for its addresses
+constexpr Duration devices_look_interval = std::chrono::seconds(1);       // how often the host is asked for its addresses
+constexpr Duration certificates_look_interval = std::chrono::minutes(1);  // of peers whose connections stand
 
 uint64_t share_of_rate(uint64_t rate_bytes_per_s, size_t workers) {
   return rate_bytes_per_s == 0 ? 0 : std::max<uint64_t>(1, rate_bytes_per_s / workers);  // 0: no cap
@@ -214,6 +215,9 @@ class RouteHandler final : public LoopHandler {
     next_look_ = after(now, devices_look_interval);
     const std::vector<Interface> interfaces = addresses_of_host();
     for (auto& [name, watch] : watches_) router_.set_works(name, watch.works(interfaces));
+    if (now < next_review_) return;
+    next_review_ = after(now, certificates_look_interval);
+    if (services_.trust && services_.trust->look_for_lapsed()) router_.review_links(now);
   }
 
   [[nodiscard]] std::string status() const {
@@ -297,6 +301,7 @@ class RouteHandler final : public LoopHandler {
   UriFile& uri_file_;
   RouterAudit& audit_;
   std::optional<Security>& security_;  // none: --insecure
+  Instant next_review_{};              // of certificates
   const std::function<Instant()> clock_ = [this] { return process_.loop.now(); };
   std::map<std::string, AddressWatch> watches_;  // by device
   InForce in_force_;

@@ -37,11 +37,20 @@ enum class HandshakeSide : uint8_t { dialler /* the TLS client */, acceptor };
 // The cipher that seals what follows the handshake. TLS negotiates it by what both processors do well.
 enum class Cipher : uint8_t { aes_256_gcm = 0, chacha20_poly1305 = 1 };
 
+// What a certified peer showed. Immutable.
+struct ShownCertificate;
+
 struct ProvedPeer {
   PeerId id;
   bool certified = false;          // our authority vouches for the certificate
   std::vector<std::string> names;  // of a certified peer: its DNS names and addresses (subjectAltName), lower case
+  std::shared_ptr<const ShownCertificate> shown = {};  // of a certified peer
 };
+
+// Judges a certified peer anew, long after its handshake: its certificate may have expired, and there may be other lists by now.
+// "": our authority vouches for it still, or the peer is known by its key alone. Else the words why not. It takes about as long as
+// a handshake. Thread: any.
+[[nodiscard]] std::string why_no_longer(const ProvedPeer& peer, const std::optional<Authority>& authority, int64_t wall_time_s);
 
 struct HandshakeOptions {
   HandshakeSide side = HandshakeSide::dialler;

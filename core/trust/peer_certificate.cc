@@ -125,7 +125,26 @@ void judge_chain(Verdict& verdict, const Judging& judging) {
   if (result.error != X509_V_OK) refuse(verdict, error_for_the_peer(result.error), std::move(result.why));
 }
 
+std::shared_ptr<const ShownCertificate> shown_of(X509* certificate, STACK_OF(X509) * intermediates, HandshakeSide judge) {
+  auto shown = std::make_shared<ShownCertificate>();
+  CHECK(X509_up_ref(certificate) == 1);
+  shown->certificate.reset(certificate);
+  if (intermediates != nullptr) shown->intermediates.reset(X509_chain_up_ref(intermediates));
+  shown->judge = judge;
+  return shown;
+}
+
 }  // namespace
+
+std::string why_no_longer(const ProvedPeer& peer, const std::optional<Authority>& authority, int64_t wall_time_s) {
+  if (!peer.certified || peer.shown == nullptr) return {};
+  if (!authority) return "no authority of ours vouches for the peer's certificate any more";
+  const CleanErrors clean;
+  Verdict verdict;
+  const ShownCertificate& shown = *peer.shown;
+  judge_chain(verdict, {shown.certificate.get(), shown.intermediates.get(), shown.judge, *authority, wall_time_s});
+  return verdict.why;
+}
 
 Verdict judge_certificate(X509* certificate, STACK_OF(X509) * intermediates, HandshakeSide judge, const Authority* authority,
                           int64_t wall_time_s) {
@@ -148,6 +167,7 @@ Verdict judge_certificate(X509* certificate, STACK_OF(X509) * intermediates, Han
   if (!verdict.why.empty()) return verdict;
   verdict.peer.certified = true;
   verdict.peer.names = names_of(certificate);
+  verdict.peer.shown = shown_of(certificate, intermediates, judge);
   return verdict;
 }
 

@@ -9,6 +9,12 @@
 
 namespace ccixfer::trust {
 
+struct ShownCertificate {
+  X509Ptr certificate;
+  X509StackPtr intermediates;  // that came with it; may be null
+  HandshakeSide judge = HandshakeSide::dialler;
+};
+
 struct Verdict {
   int x509_error = X509_V_OK;  // chooses the alert that tells the peer
   std::string why;             // empty: accepted

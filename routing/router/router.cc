@@ -402,6 +402,11 @@ void Router::set_rate(uint64_t bytes_per_s) {
   impl_->turn_due = true;  // what waits for the old rate may go on
 }
 
+void Router::review_links(Instant now) {
+  if (!impl_->follows) impl_->links.end_unserved(now);
+  impl_->turn_due = true;
+}
+
 void Router::drain() {
   impl_->stop.want();
   impl_->turn_due = true;

@@ -111,6 +111,8 @@ class Router {
   // name, subnet and scheme; a device that is new comes with its endpoint; connections stay. usage, and nothing is changed: a bad
   // metric, a device that is missing or on another subnet, a new one that clashes.
   [[nodiscard]] Result<void> reconfigure(const RouterOptions& options, std::vector<RouterDevice> devices);
+  // Grants may be others by now, without a reconfigure(): links of routers that may be none any more end.
+  void review_links(Instant now);
   void set_rate(uint64_t bytes_per_s);  // the cap of what is forwarded, from now on; 0: none
   // Whether this host can use a device at all: its address is on an interface that is up. Never: whether somebody answers there. A
   // subnet that is lost leaves our record after device_lost_after, and comes back device_back_after its return. No such device:

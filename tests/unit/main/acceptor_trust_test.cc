@@ -4,6 +4,7 @@
 #include <set>
 
 #include "app/main/farewell.h"
+#include "app/main/gate.h"
 #include "tests/unit/main/acceptor_rig.h"
 
 using namespace ccixfer;
@@ -220,4 +221,39 @@ TEST_CASE("acceptor__the_same_command_twice__the_first_keeps_its_place_while_it_
   rig.run_for(lost_patience * 4);
   CHECK_FALSE(third.got<session::Opened>());
   CHECK(rig.acceptor->unfinished() == 1);
+}
+
+// It was proved when the peer came. Until it says what it wants, and until its turn comes, there may be other lists.
+TEST_CASE("acceptor__a_certificate_that_lapses_after_its_handshake__begins_no_session") {
+  const bool while_it_waits = GENERATE(true, false);
+  const recv::test::TemporaryDirectory state;
+  policy::TicketStore tickets(state.path() + "/tickets", [] { return int64_t{1'800'000'000}; });
+  std::string lapsed;
+  Gate gate(policy::Peers{}, policy::Direction::write, "/srv", tickets, [&](const trust::ProvedPeer&) { return lapsed; });
+  std::vector<PeerConfig> tables(2);
+  SealedRig rig(gate, [](AcceptorOptions& options) { options.sessions_max = 1; });
+  const auto arrive_known = [&](uint8_t transfer) -> Guest& {
+    Guest& guest = rig.arrive(transfer);
+    tables[transfer].id = guest.id;
+    tables[transfer].write = {""};
+    gate.set_peers(policy::Peers(tables));
+    return guest;
+  };
+  Guest& first = arrive_known(0);
+  first.open({session::option_recursive, ""});
+  REQUIRE(rig.run([&] { return first.got<session::Opened>(); }));
+  Guest& second = arrive_known(1);
+  if (while_it_waits) {
+    second.open({session::option_recursive, ""});
+    REQUIRE(rig.run([&] { return second.got<session::Queued>(); }));
+  }
+  lapsed = "the peer's certificate has expired (2027-01-25): renew it";
+  if (while_it_waits) {
+    rig.finish(first);
+  } else {
+    second.open({session::option_recursive, ""});
+  }
+  REQUIRE(rig.run([&] { return second.got<session::Abort>(); }));
+  CHECK(second.all<session::Abort>().front().kind == ErrorKind::authentication);
+  CHECK(second.all<session::Abort>().front().message.find("has expired or is revoked") != std::string::npos);
 }

@@ -276,3 +276,19 @@ TEST_CASE("router_grants__withdrawn_while_linked__the_link_ends_with_the_next_co
   CHECK(any.gone);
   CHECK_FALSE(four.gone);
 }
+
+// Grants may go by themselves, as that of a certificate does when it expires.
+TEST_CASE("router_grants__gone_while_linked__the_link_ends_when_links_are_reviewed") {
+  Gate gate;
+  RawPeer& four = gate.peer("cx1four", true);
+  RawPeer& any = gate.peer("cx1any", true);
+  REQUIRE(gate.greet(four, 4, 92));
+  REQUIRE(gate.greet(any, 9, 93));
+  gate.grants->of.erase("cx1any");
+  Router& router = *gate.site.routers[0]->router;
+  router.review_links(gate.site.world.now());
+  gate.site.world.wake(gate.site.routers[0]->node);
+  gate.site.world.run_for(milliseconds(50));
+  CHECK(any.gone);
+  CHECK_FALSE(four.gone);
+}

@@ -357,5 +357,26 @@ TEST_CASE("certificates__a_refusal_in_pieces_after_the_end__told_when_it_is_whol
   CHECK_FALSE(dials.handshake.done());
 }
 
+// Of a connection that stands for weeks: the authority, its lists and the time are those of now.
+TEST_CASE("certificates__judged_anew__is_as_a_new_handshake_would_be") {
+  const Facility below("Below", &facility());
+  const Issued host = below.issue(), plain = facility().issue();
+  for (const HandshakeSide judge : {dialler, acceptor}) {
+    const ProvedPeer peer = judged(identity_of(host), judge, authority_of(facility().pem())).peer;
+    REQUIRE(peer.certified);
+    CHECK(why_no_longer(peer, authority_of(facility().pem()), test_now_s + 364 * day_s).empty());
+    CHECK(why_no_longer(peer, authority_of(facility().pem()), test_now_s + 366 * day_s).find("has expired") != std::string::npos);
+    CHECK(why_no_longer(peer, authority_of(stranger().pem()), test_now_s).find("do not know") != std::string::npos);
+    CHECK_FALSE(why_no_longer(peer, std::nullopt, test_now_s).empty());
+    const ProvedPeer other = judged(identity_of(plain), judge, authority_of(facility().pem())).peer;
+    const Authority good = authority_of(facility().pem(), facility().revocation_list({}));
+    const Authority revoking = authority_of(facility().pem(), facility().revocation_list({&plain}));
+    CHECK(why_no_longer(other, good, test_now_s).empty());
+    CHECK(why_no_longer(other, revoking, test_now_s).find("is revoked") != std::string::npos);
+    const ProvedPeer by_key = judged(Identity::generate().value(), judge, authority_of(facility().pem())).peer;
+    CHECK(why_no_longer(by_key, revoking, test_now_s + 999 * day_s).empty());
+  }
+}
+
 }  // namespace
 }  // namespace ccixfer::trust
