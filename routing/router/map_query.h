@@ -7,12 +7,13 @@
 
 #include "core/cci/endpoint.h"
 #include "routing/map/record.h"
+#include "routing/router/record_store.h"
 
 namespace ccixfer::routing {
 
 class MapQuery {
  public:
-  static constexpr size_t records_asked_max = 4096;
+  static constexpr size_t records_asked_max = records_max + foreign_records_max;  // as many as a router hears, besides its own
   // Dials `uri` (native) with Role::admin. `endpoint` outlives the query. `context` marks its events; it must be the caller's only
   // use of it.
   MapQuery(cci::Endpoint& endpoint, std::string_view uri, Duration timeout, uint64_t context);
