@@ -14,11 +14,11 @@
 #include "app/main/process_trust.h"
 #include "core/base/units.h"
 #include "core/host/entropy.h"
+#include "routing/transport/messages.h"
 
 namespace ccixfer::program {
 namespace {
 
-constexpr size_t ping_message_bytes = 64;
 constexpr Duration dialler_slack = std::chrono::seconds(1);  // the endpoint knows which hop does not answer: let it speak first
 
 // What is less than can be seen is not said to be nothing.
@@ -101,7 +101,7 @@ class PingHandler final : public LoopHandler {
     error_ = {ErrorKind::network, fmt::format("the connection is lost ({}): {}: try again", why, address_)};
   }
   void send(Instant now) {
-    const std::vector<std::byte> message(ping_message_bytes);
+    const std::vector<std::byte> message(routing::ping_message_bytes);
     sent_at_ = now;
     const Status status = endpoint_.send(connection_, message, 1);
     if (status != Status::success) lost(to_string(status));
@@ -125,7 +125,7 @@ class PingHandler final : public LoopHandler {
     std::vector<double> times = ping_.round_trips_s;
     std::sort(times.begin(), times.end());
     out.output(fmt::format("{} messages of {} bytes: round trip min {:.3f} ms, median {:.3f} ms, max {:.3f} ms", times.size(),
-                           ping_message_bytes, times.front() * 1e3, times[times.size() / 2] * 1e3, times.back() * 1e3));
+                           routing::ping_message_bytes, times.front() * 1e3, times[times.size() / 2] * 1e3, times.back() * 1e3));
   }
 
   const Process& process_;

@@ -38,6 +38,7 @@ void AdminDesk::on_event(const Ref& ref, cci::Event& event) {
     default:
       return;
   }
+  if (is_ping(event.data())) return;  // that it came is all that the peer wants to know
   // One answer at a time: a second question before the first is answered is not honest.
   if (kind_of(event.data()) != MessageKind::map_request || !admin->out.empty()) {
     counters_.add(Counter::routed_rejected);

@@ -79,6 +79,11 @@ void take_identities(wire::Reader& in, std::vector<ports::HopInfo>& hops) {
 
 }  // namespace
 
+bool is_ping(Bytes message) {
+  return message.size() == ping_message_bytes &&
+         std::all_of(message.begin(), message.end(), [](std::byte byte) { return byte == std::byte{0}; });
+}
+
 std::optional<MessageKind> kind_of(Bytes message) {
   if (message.empty()) return std::nullopt;
   const auto value = std::to_integer<uint8_t>(message[0]);

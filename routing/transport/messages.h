@@ -176,6 +176,10 @@ void encode(const ConnectPending& pending, std::vector<std::byte>& out);
 // end_to_end_keepalive, others_wait, map_request, map_end.
 void encode_plain(MessageKind kind, std::vector<std::byte>& out);
 
+// On a connection of Role::admin what `ccixfer ping` sends: zeros, as no routing message is. It asks for nothing.
+inline constexpr size_t ping_message_bytes = 64;
+[[nodiscard]] bool is_ping(Bytes message);
+
 // First on a connection of Role::router, both ways. `uri` is the sender's device on this subnet.
 struct RouterHello {
   uint64_t router = 0;

@@ -277,6 +277,22 @@ TEST_CASE("router_admin__asks_twice__is_answered_each_time_and_is_not_shown_who_
   CHECK(met.node->counters.get(Counter::routed_rejected) == 0);
 }
 
+TEST_CASE("router_admin__is_pinged__stays_and_still_answers_a_question") {
+  Routed met;
+  RawPeer asker(met.world, met.fabric, "lan", "10.0.0.9");
+  REQUIRE(asker.connect(router_uri, ports::Role::admin));
+  for (int i = 0; i < 3; ++i) asker.send(std::vector<std::byte>(ping_message_bytes));
+  met.world.run_for(milliseconds(50));
+  CHECK_FALSE(asker.gone);
+  asker.say_plain(MessageKind::map_request);
+  REQUIRE(asker.run([&] { return asker.last(MessageKind::map_end).has_value(); }, seconds(2)));
+  CHECK(met.node->counters.get(Counter::routed_rejected) == 0);
+  const bool is_longer = GENERATE(true, false);
+  asker.send(
+      std::vector<std::byte>(is_longer ? ping_message_bytes + 1 : ping_message_bytes, is_longer ? std::byte{0} : std::byte{1}));
+  CHECK(asker.run([&] { return asker.gone; }, seconds(2)));
+}
+
 TEST_CASE("router_admin__a_long_answer_to_a_slow_reader__arrives_whole") {
   const bool impatient = GENERATE(false, true);
   Routed met;
