@@ -139,7 +139,7 @@ class RouteHandler final : public LoopHandler {
     if (now >= next_look_) look_at_devices(now);
     if (rate_.turn(now)) set_rate();
     router_.turn(now, clock_);
-    if (teller_.is_asked()) teller_.tell(of_router(teller_, router_, now), map_words_.of(router_.map()->map()));
+    if (teller_.is_asked()) tell_page(now);
     if (workers_ != nullptr) {
       workers_->turn(now);
       service_manager_.set_well(workers_->are_well(now));
@@ -222,6 +222,11 @@ class RouteHandler final : public LoopHandler {
 
   [[nodiscard]] std::string status() const {
     return fmt::format("devices: {}; connections: {}", router_.devices().size(), connections_open());
+  }
+  void tell_page(Instant now) {
+    report::Status status = of_router(teller_, router_, now);
+    if (workers_ != nullptr) add_workers(*status.router, workers_->share());
+    teller_.tell(std::move(status), map_words_.of(router_.map()->map()));
   }
   void tell_status() {
     connections_told_ = connections_open();

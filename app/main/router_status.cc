@@ -115,6 +115,13 @@ report::Status of_router(StatusTeller& teller, const routing::Router& router, In
   return status;
 }
 
+void add_workers(report::StatusRouter& router, const WorkersShare& share) {
+  router.connections += share.connections;
+  router.more += share.connections;
+  router.buffers_used += share.buffers_used;
+  router.buffers_count += share.buffers_count;
+}
+
 // Of one map. The other thread's, once it was given away: one closure at a time runs there.
 struct MapWords::Known {
   std::shared_ptr<const routing::RouterMap> map;

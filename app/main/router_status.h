@@ -15,6 +15,12 @@ inline constexpr size_t routers_shown_max = 256;
 inline constexpr size_t routes_shown_max = 200;
 
 [[nodiscard]] report::Status of_router(StatusTeller& teller, const routing::Router& router, Instant now);
+// What the further workers of a router have. They say how much it is, and not which connections.
+struct WorkersShare {
+  size_t connections = 0;
+  uint32_t buffers_used = 0, buffers_count = 0;
+};
+void add_workers(report::StatusRouter& router, const WorkersShare& share);
 // Routers, routes and problems of the map. Nothing is worked out twice for the same one.
 class MapWords {
  public:

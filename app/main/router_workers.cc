@@ -57,6 +57,7 @@ struct RouterWorkers::Worker {
   std::atomic<size_t> open{0};
   std::atomic<uint64_t> answered{0};
   std::atomic<bool> drained{false};
+  std::atomic<uint32_t> buffers_used{0};  // as it last answered
 
   // Worker 0's.
   std::thread thread;
@@ -64,6 +65,7 @@ struct RouterWorkers::Worker {
   bool is_current = true;       // the last reload has succeeded there
   size_t moved = 0;
   uint64_t reloads = 0;
+  uint32_t buffers_count = 0;
   uint64_t asked = 0;
   Instant asked_at{};
   std::array<uint64_t, counters_max> added{};  // to the counters of the process
@@ -192,6 +194,7 @@ Result<std::unique_ptr<RouterWorkers>> RouterWorkers::create(const Process& proc
       auto router = routing::Router::create(wanted.options, std::move(devices), worker.memory, worker.entropy, worker.counters);
       if (!router) return tl::unexpected(router.error());
       worker.router = std::move(*router);
+      worker.buffers_count = worker.router->view().buffers_count;
       return {};
     };
     if (auto begun = worker.devices.change(wanted.config, std::move(wanted.devices), begin); !begun)
@@ -243,7 +246,10 @@ void RouterWorkers::turn(Instant now) {
   for (const auto& worker : state.workers) {
     if (worker->answered.load(std::memory_order_relaxed) != worker->asked) continue;
     worker->asked_at = now;
-    worker->inbox.post([one = worker.get(), number = ++worker->asked] { one->answered.store(number, std::memory_order_relaxed); });
+    worker->inbox.post([one = worker.get(), number = ++worker->asked] {
+      one->buffers_used.store(one->router->fragments_in_use(), std::memory_order_relaxed);
+      one->answered.store(number, std::memory_order_relaxed);
+    });
   }
 }
 
@@ -308,6 +314,15 @@ size_t RouterWorkers::connections_open() const {
   size_t open = 0;
   for (const auto& worker : state_->workers) open += worker->load();
   return open;
+}
+
+WorkersShare RouterWorkers::share() const {
+  WorkersShare share{.connections = connections_open()};
+  for (const auto& worker : state_->workers) {
+    share.buffers_used += worker->buffers_used.load(std::memory_order_relaxed);
+    share.buffers_count += worker->buffers_count;
+  }
+  return share;
 }
 
 bool RouterWorkers::are_well(Instant now) const {

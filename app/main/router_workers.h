@@ -18,6 +18,7 @@
 #include "app/config/config.h"
 #include "app/main/commands.h"
 #include "app/main/process_trust.h"
+#include "app/main/router_status.h"
 #include "app/main/security.h"
 #include "app/report/events.h"
 #include "routing/router/router.h"
@@ -57,6 +58,7 @@ class RouterWorkers {
   void stop();  // waits for the threads; what they had to say is said
 
   [[nodiscard]] size_t connections_open() const;
+  [[nodiscard]] WorkersShare share() const;        // for the status page; without worker 0, buffers in use as of a second ago
   [[nodiscard]] bool are_well(Instant now) const;  // false: one has not come back from a turn
   // Counters of the process are those of all workers when this was called; done once a second.
   void add_counters();

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/main/router_status.h"
+
 using namespace ccixfer;
 using namespace ccixfer::program;
 
@@ -61,4 +63,17 @@ TEST_CASE("ended_transfers__the_last_lines_of_a_history__whole_ones_and_so_many"
   CHECK(none.lines().empty());
   ::close(directory);
   std::filesystem::remove_all(pattern);
+}
+
+TEST_CASE("router_status__of_several_workers__counts_all_of_them") {
+  report::StatusRouter router;
+  router.connections = 3;
+  router.more = 1;
+  router.buffers_used = 2;
+  router.buffers_count = 8;
+  add_workers(router, {.connections = 4, .buffers_used = 5, .buffers_count = 16});
+  CHECK(router.connections == 7);
+  CHECK(router.more == 5);  // they are in no list here
+  CHECK(router.buffers_used == 7);
+  CHECK(router.buffers_count == 24);
 }
