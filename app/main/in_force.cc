@@ -42,6 +42,16 @@ void compare_rest(Left& left, const DeviceConfig& ours, const DeviceConfig& next
 
 }  // namespace
 
+std::optional<std::string> cannot_begin(const Config& next, bool shares_memory, bool uses_cards) {
+  for (const DeviceConfig& device : next.devices) {
+    const bool is_first = (device.transport == "shm" && !shares_memory) || (device.transport == "verbs" && !uses_cards);
+    if (!is_first || !device.subnet) continue;  // none that is routed
+    return fmt::format("{}: device.{}: the first device of {} takes a restart: this process gave up what one needs", next.file,
+                       device.name, device.transport);
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> InForce::left_of(const Config& next) {
   Left left(next.file);
   for (const DeviceConfig& device : next.devices) {

@@ -1,6 +1,7 @@
 // What a running process took of its configuration and cannot take anew at SIGHUP. Nothing of it is ignored silently: a reload
 // says, key by key, what takes a restart. The values in force are those of the start, and of devices that a reload brought, theirs.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,10 @@ enum class Reload : uint8_t {
   router,    // takes new devices, and of the others all but where they are; metric and static routes
   listener,  // takes nothing of devices
 };
+
+// A router gave up, when it began, what its first device of shm or of verbs would need. The words of such a device; none: there is
+// none.
+[[nodiscard]] std::optional<std::string> cannot_begin(const Config& next, bool shares_memory, bool uses_cards);
 
 class InForce {
  public:

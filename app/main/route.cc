@@ -248,6 +248,7 @@ class RouteHandler final : public LoopHandler {
     for (const std::string& warning : config->warnings) process_.reporter.warn(warning);
     const auto renew_guard = read_guard_again(process_, *config);
     if (!renew_guard) return tl::unexpected(renew_guard.error());
+    if (const auto words = cannot_begin(*config, shared_memory_, used_cards_)) return fail(ErrorKind::usage, *words);
     std::vector<routing::RouterDevice> devices = settings_of(process_, *config);
     for (routing::RouterDevice& device : devices) {
       if (router_.has_device(device.name)) continue;
@@ -313,6 +314,7 @@ class RouteHandler final : public LoopHandler {
   RateClock rate_;
   RouterWorkers* const workers_;  // nullptr: there is one worker
   const size_t count_;
+  const bool shared_memory_ = shares_memory(), used_cards_ = uses_cards();  // as it was confined
   Instant next_look_{};
   host::ServiceManager& service_manager_;
   StatusTeller teller_;

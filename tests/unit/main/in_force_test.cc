@@ -74,3 +74,17 @@ TEST_CASE("in_force__a_device_that_a_reload_brought__is_where_that_said") {
   CHECK(in_force.left_of(of(with(device, "port = 7000", "port = 7001"))) ==
         Lines{"f.toml: device.a.port: another value takes a restart"});
 }
+
+// What it is confined to was fixed before, and a device that cannot work must not look as if it could.
+TEST_CASE("in_force__the_first_device_of_shm_or_verbs__cannot_begin_in_a_router_that_runs") {
+  const std::string of_shm = "[device.here]\ntransport = \"shm\"\nname = \"r\"\nas = 1\nsubnet = 2\nrouter = []\n";
+  const Config next = of(device + of_shm);
+  CHECK(cannot_begin(next, false, true).value() ==
+        "f.toml: device.here: the first device of shm takes a restart: this process gave up what one needs");
+  CHECK_FALSE(cannot_begin(next, true, false));
+  const Config cards = of(device + with(with(device, "[device.a]\ntransport = \"tcp\"", "[device.b]\ntransport = \"verbs\""),
+                                        "subnet = 1", "subnet = 2"));
+  CHECK(cannot_begin(cards, true, false));
+  CHECK_FALSE(cannot_begin(cards, false, true));
+  CHECK_FALSE(cannot_begin(of(device + "[device.here]\ntransport = \"shm\"\n"), false, false));  // it is not routed
+}
