@@ -22,7 +22,8 @@ using sandbox::Plan;
 
 // SIGHUP reads it again, and an editor puts a new file in the place of the old one: so the directory is named.
 void add_configuration(Plan& plan, const Config& config) {
-  plan.places.push_back({config.file.empty() ? "/etc/ccixfer" : directory_of(config.file), Access::read});
+  for (const std::string& directory : directories_to(config.file.empty() ? "/etc/ccixfer/ccixfer.toml" : config.file))
+    plan.places.push_back({directory, Access::read});
 }
 
 // A sender sorts the names of a large directory in a file of its own (app/send/names).
@@ -38,6 +39,24 @@ std::string directory_of(const std::string& file) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   const std::string parent = std::filesystem::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
+}
+
+std::vector<std::string> directories_to(const std::string& file) {
+  constexpr int links_max = 40;  // as the kernel follows
+  std::vector<std::string> all;
+  std::filesystem::path name = file;
+  for (int link = 0; link < links_max; ++link) {
+    const std::string directory = directory_of(name.string());
+    all.push_back(directory);
+    std::error_code problem;
+    const std::filesystem::path into = std::filesystem::read_symlink(directory, problem).lexically_normal();
+    const bool is_beside = !problem && into.is_relative() && *into.begin() != "..";
+    if (is_beside && directory_of(directory) != "/") all.push_back(directory_of(directory));
+    const std::filesystem::path next = std::filesystem::read_symlink(name, problem);
+    if (problem) break;
+    name = next.is_absolute() ? next : std::filesystem::path(directory) / next;
+  }
+  return all;
 }
 
 std::string temporary_directory() {
@@ -114,7 +133,8 @@ void add_identity(Plan& plan, const Config& config, const std::optional<Security
   if (!security) return;
   const IdentityConfig given = config.identity.value_or(IdentityConfig{});
   for (const std::string& file : {security->identity.file, given.certificate, given.ca, given.crl}) {
-    if (!file.empty()) plan.places.push_back({directory_of(file), Access::read});
+    if (file.empty()) continue;
+    for (const std::string& directory : directories_to(file)) plan.places.push_back({directory, Access::read});
   }
 }
 

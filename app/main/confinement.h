@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/main/commands.h"
 #include "app/main/security.h"
@@ -12,7 +13,10 @@
 namespace ccixfer::program {
 
 [[nodiscard]] std::string directory_of(const std::string& file);  // "." for a name alone; of a directory's path: the one it is in
-[[nodiscard]] std::string temporary_directory();                  // $TMPDIR, or one that is not in memory as a rule
+// Of a file that SIGHUP reads again, and that may be a link by then, or lead to another file: the directory of each name on the
+// way, and where one of these is itself a link into its own directory (`current` to releases/7), that one.
+[[nodiscard]] std::vector<std::string> directories_to(const std::string& file);
+[[nodiscard]] std::string temporary_directory();  // $TMPDIR, or one that is not in memory as a rule
 
 [[nodiscard]] sandbox::Plan plan_of_push(const SendCommand& command);
 [[nodiscard]] sandbox::Plan plan_of_server(const Config& config, const std::string& served);

@@ -65,8 +65,9 @@ Result<std::function<void()>> read_guard_again(const Process& process, const Con
 
 void add_guard(sandbox::Plan& plan, const MetricsConfig& config) {
   if (!config.guard) return;
-  for (const MetricsFile& file : {config.guard->certificate, config.guard->key, config.guard->token})
-    plan.places.push_back({directory_of(file.name), sandbox::Access::read});
+  for (const MetricsFile& file : {config.guard->certificate, config.guard->key, config.guard->token}) {
+    for (const std::string& directory : directories_to(file.name)) plan.places.push_back({directory, sandbox::Access::read});
+  }
 }
 
 }  // namespace ccixfer::program

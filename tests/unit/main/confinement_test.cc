@@ -54,6 +54,40 @@ TEST_CASE("confinement__directory_of__is_where_the_name_stands") {
   CHECK(directory_of("../b") == "..");
 }
 
+// As certbot, kubernetes and those who deploy by a link do it: what the name leads to is another file at the next SIGHUP.
+TEST_CASE("confinement__a_file_that_is_a_link__may_lead_to_another_file_later") {
+  const TemporaryDirectory here;
+  const auto lead = [&](const std::string& name, const std::string& to) {
+    std::filesystem::create_directories(std::filesystem::path(here.path(name)).parent_path());
+    std::filesystem::create_symlink(to, here.path(name));
+  };
+  using Places = std::vector<std::string>;
+  here.write("archive/host/cert1.pem", "");
+  lead("live/host/cert.pem", "../../archive/host/cert1.pem");
+  CHECK(directories_to(here.path("live/host/cert.pem")) ==
+        Places{here.path("live/host"), here.path("live/host") + "/../../archive/host"});
+  lead("etc/absolute.toml", here.path("archive/host/cert1.pem"));
+  CHECK(directories_to(here.path("etc/absolute.toml")) == Places{here.path("etc"), here.path("archive/host")});
+  here.write("app/releases/7/ccixfer.toml", "");
+  lead("app/current", "releases/7");
+  CHECK(directories_to(here.path("app/current/ccixfer.toml")) == Places{here.path("app/current"), here.path("app")});
+  lead("app/elsewhere", "../archive/host");  // all that stands beside the other place is not meant
+  CHECK(directories_to(here.path("app/elsewhere/cert1.pem")) == Places{here.path("app/elsewhere")});
+  CHECK(directories_to(here.path("none/at/all")) == Places{here.path("none/at")});
+  lead("round", "round");
+  CHECK(directories_to(here.path("round")).size() == 40);
+  // All that SIGHUP reads again.
+  Config config = configured(here.path("etc/absolute.toml"));
+  CHECK(has(plan_of_receiver(config, "/srv/in"), here.path("archive/host"), Access::read));
+  config.identity = IdentityConfig{here.path("live/host/cert.pem"), "", here.path("etc/absolute.toml"), ""};
+  auto security = make_security({}, {here.path("config"), here.path("state"), ""}, policy::WithoutIdentity::make_and_keep);
+  REQUIRE(security);
+  Plan plan;
+  add_identity(plan, config, std::optional<Security>(std::move(*security)));
+  CHECK(has(plan, here.path("live/host") + "/../../archive/host", Access::read));
+  CHECK(has(plan, here.path("archive/host"), Access::read));
+}
+
 TEST_CASE("confinement__push__reads_its_sources_or_whatever_links_lead_to") {
   SendCommand command = send_of({"/data/run", "-"}, "tcp://h:1/x");
   const Plan like_cp = plan_of_push(command);
