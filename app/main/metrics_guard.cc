@@ -64,6 +64,8 @@ Result<std::function<void()>> read_guard_again(const Process& process, const Con
 }
 
 void add_guard(sandbox::Plan& plan, const MetricsConfig& config) {
+  if (config.listen.starts_with(unix_prefix))  // the socket goes at the end
+    plan.places.push_back({directory_of(config.listen.substr(unix_prefix.size())), sandbox::Access::remove});
   if (!config.guard) return;
   for (const MetricsFile& file : {config.guard->certificate, config.guard->key, config.guard->token}) {
     for (const std::string& directory : directories_to(file.name)) plan.places.push_back({directory, sandbox::Access::read});

@@ -11,7 +11,7 @@
 namespace ccixfer::program {
 
 [[nodiscard]] Result<std::optional<metrics::Guard>> guard_of(const MetricsConfig& config);
-// What a confined process needs to read them again.
+// What a confined process needs to read them again, and to remove the socket that it listens at.
 void add_guard(sandbox::Plan& plan, const MetricsConfig& config);
 
 }  // namespace ccixfer::program

@@ -21,6 +21,14 @@ void remove_stale(const program::MetricsPlace& place) {
   if (!answers) ::unlink(place.path.c_str());
 }
 
+std::optional<SocketFile> file_at(const std::string& place) {
+  struct stat status {};
+  if (!place.starts_with(program::unix_prefix) || ::lstat(place.c_str() + program::unix_prefix.size(), &status) != 0)
+    return std::nullopt;
+  if (!S_ISSOCK(status.st_mode)) return std::nullopt;
+  return SocketFile{status.st_dev, status.st_ino};
+}
+
 std::string name_of_place(int fd, const std::string& asked) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;

@@ -65,6 +65,7 @@ Server::Server(host::Descriptor listener, host::Descriptor stop, std::string pla
     : listener_(std::move(listener)),
       stop_(std::move(stop)),
       place_(std::move(place)),
+      file_(file_at(place_)),
       site_{std::move(options.metrics), options.board != nullptr, checks_host, options.refused},
       board_(options.board),
       guard_(options.guard ? std::make_shared<const Guard>(std::move(*options.guard)) : nullptr) {}
@@ -75,7 +76,7 @@ Server::~Server() {
     static_cast<void>(!::write(stop_.get(), &one, sizeof one));
     thread_.join();
   }
-  if (place_.starts_with(program::unix_prefix)) ::unlink(place_.c_str() + program::unix_prefix.size());
+  if (file_ && *file_ == file_at(place_)) ::unlink(place_.c_str() + program::unix_prefix.size());
 }
 
 std::shared_ptr<const Guard> Server::guard() const {

@@ -16,6 +16,7 @@
 #include "app/metrics/board.h"
 #include "app/metrics/guard.h"
 #include "app/metrics/http.h"
+#include "app/metrics/place.h"
 #include "core/base/result.h"
 #include "core/host/descriptor.h"
 
@@ -34,7 +35,7 @@ class Server {
   };
   // `place`: "127.0.0.1:9464", "[::1]:0", or "unix:/run/ccixfer/metrics.sock" (0660; one that nobody answers at is replaced).
   [[nodiscard]] static Result<std::unique_ptr<Server>> listen(const std::string& place, Options options);
-  ~Server();  // waits for the thread; the Unix socket goes, if that is still allowed
+  ~Server();  // waits for the thread; the Unix socket goes, if it is ours still
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
@@ -52,6 +53,7 @@ class Server {
   const host::Descriptor listener_;
   const host::Descriptor stop_;
   const std::string place_;
+  const std::optional<SocketFile> file_;  // none: it is no Unix socket
   const Site site_;
   Board* const board_;
   mutable std::mutex guard_lock_;       // held to copy it: with each client that comes, and by renew()

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "app/main/metrics_guard.h"
 #include "tests/unit/main/running.h"
 
 namespace ccixfer::program {
@@ -134,6 +135,18 @@ TEST_CASE("confinement__pull__writes_its_directory_and_gives_owners_with_archive
   command.transfer.dry_run = true;
   CHECK(has(plan_of_pull(command, false), "/data/run", Access::read));
   CHECK_FALSE(has(plan_of_pull(command, false), "/data/run", Access::write));
+}
+
+TEST_CASE("confinement__metrics_at_a_socket__may_be_removed_at_the_end") {
+  MetricsConfig metrics;
+  metrics.listen = "127.0.0.1:9464";
+  Plan plan;
+  add_guard(plan, metrics);
+  CHECK(plan.places.empty());
+  metrics.listen = "unix:/run/ccixfer/metrics.sock";
+  add_guard(plan, metrics);
+  REQUIRE(plan.places.size() == 1);
+  CHECK(has(plan, "/run/ccixfer", Access::remove));
 }
 
 TEST_CASE("confinement__router_and_questions__touch_no_files_and_keep_no_capability") {

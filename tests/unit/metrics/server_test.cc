@@ -131,6 +131,14 @@ TEST_CASE("metrics_server__unix_socket__is_answered_at_and_goes_with_the_server"
   }
   CHECK_FALSE(std::filesystem::exists(path));
   {
+    // Another process has the place by now.
+    auto old = serving("unix:" + path);
+    std::filesystem::remove(path);
+    const auto next = serving("unix:" + path);
+    old.reset();
+    CHECK(ask().ends_with("all is well\n"));
+  }
+  {
     // Left behind by a process that was killed.
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
