@@ -120,12 +120,11 @@ class AskHandler final : public LoopHandler {
 
 CommandEnd serve(const Process& process, const BenchCommand& command, Node& node, sandbox::Plan plan, ports::Entropy& entropy) {
   UriFile uri_file(process.loop);
-  if (!command.listen.uri_file.empty()) {
-    if (auto written = uri_file.write(command.listen.uri_file, node.uris); !written) return {written.error(), {}};
-    plan.places.push_back({directory_of(command.listen.uri_file), sandbox::Access::remove});
-  }
+  const std::string& file = command.listen.uri_file;
+  if (!file.empty()) plan.places.push_back({directory_of(file), sandbox::Access::files});
   if (auto confined = confine(process, plan, LogLevel::warning); !confined) return {confined.error(), {}};
   ServeHandler handler(process, command, node, entropy);
+  if (auto written = file.empty() ? Result<void>() : uri_file.write(file, node.uris); !written) return {written.error(), {}};
   process.reporter.ready(node.uris);
   process.loop.run(handler);
   return handler.end();

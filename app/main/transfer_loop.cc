@@ -289,10 +289,7 @@ CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptio
                                sandbox::Plan plan) {
   Impl& impl = *impl_;
   UriFile uri_file(impl.process.loop);
-  if (!listen.uri_file.empty()) {
-    if (auto written = uri_file.write(listen.uri_file, impl.node.uris); !written) return {written.error(), {}};
-    plan.places.push_back({directory_of(listen.uri_file), sandbox::Access::remove});
-  }
+  if (!listen.uri_file.empty()) plan.places.push_back({directory_of(listen.uri_file), sandbox::Access::files});
   trust.add_to(plan);
   plan.dials = impl.routed;  // a receiver dials its routers only
   const auto confined = confine(impl.process, plan, LogLevel::warning);
@@ -300,6 +297,9 @@ CommandEnd TransferLoop::serve(const AcceptorOptions& options, const ListenOptio
   if (*confined && options.root != nullptr) options.root->fix(ErrorKind::interrupted);
   if (auto begun = impl.begin(); !begun) return {begun.error(), {}};
   ServeHandler handler(impl, options, trust);
+  // Whoever waits for the file dials at once.
+  if (auto written = listen.uri_file.empty() ? Result<void>() : uri_file.write(listen.uri_file, impl.node.uris); !written)
+    return {written.error(), {}};
   impl.process.reporter.ready(impl.node.uris);
   if (auto said = trust.ready(impl.node.uris); !said) return {said.error(), {}};
   handler.tell_ready();

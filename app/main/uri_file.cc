@@ -27,9 +27,16 @@ std::optional<int> write_all(int fd, std::string_view text) {
 
 }  // namespace
 
+void UriFile::remove() const {
+  struct stat now {};
+  const bool is_ours = ::lstat(path_.c_str(), &now) == 0 && now.st_dev == written_.st_dev && now.st_ino == written_.st_ino &&
+                       now.st_mtim.tv_sec == written_.st_mtim.tv_sec && now.st_mtim.tv_nsec == written_.st_mtim.tv_nsec;
+  if (is_ours) ::unlink(path_.c_str());
+}
+
 UriFile::~UriFile() {
   if (path_.empty()) return;
-  ::unlink(path_.c_str());
+  remove();
   loop_.at_abrupt_end({});
 }
 
@@ -45,6 +52,8 @@ Result<void> UriFile::write(const std::string& path, const std::vector<std::stri
   const int fd = ::open(staged.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return wrong(errno);
   std::optional<int> problem = write_all(fd, text);
+  struct stat written {};
+  if (!problem && ::fstat(fd, &written) != 0) problem = errno;
   ::close(fd);
   if (!problem && ::rename(staged.c_str(), path.c_str()) != 0) problem = errno;
   if (problem) {
@@ -52,7 +61,8 @@ Result<void> UriFile::write(const std::string& path, const std::vector<std::stri
     return wrong(*problem);
   }
   path_ = path;
-  loop_.at_abrupt_end([this] { ::unlink(path_.c_str()); });
+  written_ = written;
+  loop_.at_abrupt_end([this] { remove(); });
   return {};
 }
 

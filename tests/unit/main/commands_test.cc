@@ -362,6 +362,14 @@ TEST_CASE("commands__uri_file__leaves_no_descriptor_and_no_staged_file") {
     CHECK(std::distance(std::filesystem::directory_iterator(here.path()), std::filesystem::directory_iterator()) == 1);
   }
   CHECK_FALSE(here.has("uris"));
+  {
+    UriFile old(loop);
+    REQUIRE(old.write(here.path("uris"), {"old"}));
+    here.write("another", "next\n");
+    std::filesystem::rename(here.path("another"), here.path("uris"));
+  }
+  CHECK(here.read("uris") == "next\n");  // another process was started before this one had ended
+  std::filesystem::remove(here.path("uris"));
   std::filesystem::create_directory(here.path("taken"));
   UriFile file(loop);
   CHECK_FALSE(file.write(here.path("taken"), {"a"}));

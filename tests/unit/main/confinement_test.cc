@@ -205,7 +205,7 @@ TEST_CASE("confinement__commands__enter_once_before_they_are_ready_and_after_wha
   Running server(of_server.of(sending(test::server(served.path()))));
   const std::string to = receiver.uri(), from = server.uri();
   CHECK(of_receiver.plans.size() == 1);
-  CHECK(has(of_receiver.plans.at(0), directory_of(uris), Access::remove));
+  CHECK(has(of_receiver.plans.at(0), directory_of(uris), Access::files));
   CHECK_FALSE(of_receiver.plans.at(0).dials);
   CHECK(of_server.plans.size() == 1);
   CHECK(Ran(of_push.of(sending(send_of({file}, to + "/f")))).end.error.kind == ErrorKind::ok);
@@ -219,12 +219,17 @@ TEST_CASE("confinement__commands__enter_once_before_they_are_ready_and_after_wha
 }
 
 TEST_CASE("confinement__a_step_fails__the_command_ends_before_it_is_ready") {
-  TemporaryDirectory root, served;
+  TemporaryDirectory root, served, uris;
   std::ofstream(served.path() + "/f") << "content";
+  // Whoever waits for the addresses dials when they are there.
+  uris.write("uris", "the last run's\n");
   const Error error{ErrorKind::file_io, "cannot confine this process: no descriptors"};
+  ReceiveCommand receiving_with_file = receiver(root.path());
+  receiving_with_file.listen.uri_file = uris.path("uris");
   BenchCommand bench;
   bench.common = insecure();
   bench.listen = listening();
+  bench.listen.uri_file = uris.path("uris");
   bench.serve = true;
   PingCommand ping;
   ping.common = insecure();
@@ -233,7 +238,7 @@ TEST_CASE("confinement__a_step_fails__the_command_ends_before_it_is_ready") {
   routes.common = insecure();
   routes.places = {"tcp://127.0.0.1:1"};
   const std::vector<Running::Body> commands = {
-      receiving(receiver(root.path())),
+      receiving(receiving_with_file),
       sending(server(served.path())),
       sending(send_of({served.path() + "/f"}, "tcp://127.0.0.1:1/f")),
       receiving(pull_of({"tcp://127.0.0.1:1/f"}, root.path())),
@@ -249,6 +254,7 @@ TEST_CASE("confinement__a_step_fails__the_command_ends_before_it_is_ready") {
     CHECK(running.said.has_ended());
     CHECK(running.stop().error.message == error.message);
     CHECK(entered.plans.size() == 1);
+    CHECK(uris.read("uris") == "the last run's\n");
   }
 }
 
