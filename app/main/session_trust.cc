@@ -28,13 +28,18 @@ Result<std::string> read_ticket(const std::string& file) {
 }
 
 // Of "FILE" or "FILE/PATH": nothing is below a file, so only one beginning of it can be one.
-std::pair<std::string, std::string> file_and_path(const std::string& given) {
+struct FileAndPath {
+  std::string file, path;
+  bool names_directory = false;  // a slash stood behind the file
+};
+FileAndPath file_and_path(const std::string& given) {
+  if (given == "-" || given.starts_with("-/")) return {"-", given.size() > 1 ? given.substr(2) : "", given.size() > 1};
   for (size_t end = given.size(); end != std::string::npos && end > 0; end = given.rfind('/', end - 1)) {
     const std::string file = given.substr(0, end);
     std::error_code problem;
     const auto status = std::filesystem::status(file, problem);
-    if (file != "-" && (!std::filesystem::exists(status) || std::filesystem::is_directory(status))) continue;
-    return {file, end < given.size() ? given.substr(end + 1) : std::string()};
+    if (!std::filesystem::exists(status) || std::filesystem::is_directory(status)) continue;
+    return {file, end < given.size() ? given.substr(end + 1) : std::string(), end < given.size()};
   }
   return {given, {}};
 }
@@ -77,13 +82,13 @@ Result<Place> find_place(const std::string& text, const CommonOptions& common) {
     if (auto fits = check_path(target->path); !fits) return tl::unexpected(fits.error());
     return Place{{std::move(*target)}, std::nullopt};
   }
-  const auto [file, below] = in_file ? file_and_path(text == "-" ? text : text.substr(1)) : std::pair<std::string, std::string>();
-  auto written = in_file ? read_ticket(file) : Result<std::string>(text);
+  const FileAndPath given = in_file ? file_and_path(text == "-" ? text : text.substr(1)) : FileAndPath{};
+  auto written = in_file ? read_ticket(given.file) : Result<std::string>(text);
   if (!written) return tl::unexpected(written.error());
   const size_t slash = written->find('/');
   std::string path = slash == std::string::npos ? std::string() : written->substr(slash + 1);
-  if (in_file && !path.empty() && !path.ends_with('/') && !below.empty()) path += '/';
-  if (in_file) path += below;
+  if (given.names_directory && !path.empty() && !path.ends_with('/')) path += '/';
+  path += given.path;
   auto ticket = trust::parse_ticket(std::string_view(*written).substr(0, slash));
   trust::wipe({reinterpret_cast<uint8_t*>(written->data()), written->size()});
   if (!ticket) return tl::unexpected(ticket.error());

@@ -20,7 +20,7 @@ namespace ccixfer::program {
                                       const std::optional<trust::PeerId>& expected, policy::Person person = person_at_terminal());
 
 // Where a transfer goes to or comes from, as a user named it: an address, or a ticket (TICKET, @FILE, or - for standard input),
-// which a path may follow (TICKET/PATH, @FILE/PATH: behind the one that is in the file).
+// which a path may follow (TICKET/PATH, @FILE/PATH and @-/PATH: behind the one that is in the file or comes by standard input).
 struct Place {
   std::vector<Target> targets;  // of a ticket all addresses that it holds, the best first; else one
   std::optional<trust::Ticket> ticket;

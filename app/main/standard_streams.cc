@@ -20,7 +20,7 @@ std::string_view file_of(const RuleWord& word) {
 
 namespace {
 
-// Of the sources of a push `-` is what is sent. Of peers `-` and `@-` read a ticket (session_trust.h).
+// Of the sources of a push `-` is what is sent. Of peers `-`, `@-` and `@-/PATH` read a ticket (session_trust.h).
 Result<void> check_input(const TransferOptions& transfer, const std::vector<std::string>& sources,
                          const std::vector<std::string>& peers) {
   std::vector<std::string> readers;
@@ -32,7 +32,7 @@ Result<void> check_input(const TransferOptions& transfer, const std::vector<std:
     if (source == "-") readers.push_back(source);
   }
   for (const std::string& peer : peers) {
-    if (peer == "-" || peer == "@-") readers.push_back(peer);
+    if (peer == "-" || peer == "@-" || peer.starts_with("@-/")) readers.push_back(peer);
   }
   if (readers.size() < 2) return {};
   return usage("bad command line", fmt::format("{} and {}", readers[0], readers[1]),

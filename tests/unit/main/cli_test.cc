@@ -300,6 +300,7 @@ TEST_CASE("cli__two_readers_of_standard_input__are_refused") {
   CHECK(complaint({"send", "--files-from", "-", "d", "@-"}) == "bad command line: --files-from and @-" + words);
   CHECK(complaint({"recv", "--exclude-from", "-", "@-", "d"}) == "bad command line: --exclude-from and @-" + words);
   CHECK(complaint({"send", "-", "@-"}) == "bad command line: - and @-" + words);
+  CHECK(complaint({"send", "-", "@-/sub/"}) == "bad command line: - and @-/sub/" + words);
   CHECK(complaint({"send", "--files-from", "-", "@-", "tcp://h:1/x"}) == "");  // a directory of that name
   CHECK(two({"--exclude-from", "-", "--files-from", "f", "-f", "- -", "-f", ": -", "--exclude", "-"}) == "");
   CHECK(complaint({"recv", "--files-from", "-", "tcp://h:1/x/", "-"}) == "");  // the second one is standard output

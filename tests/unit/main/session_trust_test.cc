@@ -94,12 +94,40 @@ TEST_CASE("find_place__a_file_of_a_ticket_with_a_path_behind_it__the_path_is_beh
   CHECK(path(ticket + "/top", "/sub/") == "top/sub/");
   CHECK(path(ticket + "/top/\n", "/sub/") == "top/sub/");
   CHECK(path(ticket + "/top/", "") == "top/");
+  CHECK(path(ticket + "/top", "/") == "top/");  // a directory, as behind any other DEST
+  CHECK(path(ticket + "/top/", "/") == "top/");
   CHECK(path("\n\n" + ticket + "\n", "/sub") == "sub");  // blank lines in front
   CHECK(path("\n\n", "").starts_with("? cannot read the ticket: "));
   CHECK(path(std::string(1u << 20, '\n') + ticket, "").starts_with("? cannot read the ticket: "));
   const auto none = find_place("@" + here.path("keys/none/sub"), {});
   REQUIRE_FALSE(none);
   CHECK(none.error().message.starts_with("cannot read the ticket: " + here.path("keys/none/sub")));
+}
+
+TEST_CASE("find_place__a_ticket_of_standard_input__may_have_a_path_behind_it") {
+  const recv::test::TemporaryDirectory here;
+  const auto before = std::filesystem::current_path();
+  const int input = ::dup(STDIN_FILENO);
+  std::filesystem::current_path(here.path());
+  here.write("-/sub", "no ticket");  // @- is standard input, whatever files have that name
+  here.write("ticket", ticket_of({"tcp://h:2"}) + "/top\n");
+  for (const auto& [text, path] : {std::pair("-", "top"), std::pair("@-", "top"), std::pair("@-/", "top/"),
+                                   std::pair("@-/sub", "top/sub"), std::pair("@-/sub/", "top/sub/")}) {
+    INFO(text);
+    const int fd = ::open("ticket", O_RDONLY | O_CLOEXEC);
+    REQUIRE(::dup2(fd, STDIN_FILENO) == STDIN_FILENO);
+    ::close(fd);
+    const auto place = find_place(text, {});
+    REQUIRE(place);
+    CHECK(place->targets.front().path == path);
+  }
+  if (input >= 0) {
+    ::dup2(input, STDIN_FILENO);
+    ::close(input);
+  } else {
+    ::close(STDIN_FILENO);
+  }
+  std::filesystem::current_path(before);
 }
 
 // What asks a peer for a longer one would be a bug of ours (session::encode).
