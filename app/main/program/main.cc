@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "app/main/commands.h"
@@ -15,6 +16,7 @@
 #include "app/main/json_place.h"
 #include "app/main/metrics_guard.h"
 #include "app/main/on_complete.h"
+#include "app/main/out_of_memory.h"
 #include "app/main/session_trust.h"
 #include "app/metrics/board.h"
 #include "app/metrics/server.h"
@@ -291,5 +293,6 @@ int run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ccixfer::program::open_standard_descriptors();
+  std::set_new_handler(ccixfer::program::end_out_of_memory);
   return ccixfer::program::run_program(argc, argv);
 }
