@@ -20,6 +20,7 @@
 #include "app/main/process_trust.h"
 #include "app/main/receipts.h"
 #include "app/main/rule_words.h"
+#include "app/main/seen_sources.h"
 #include "app/main/session_trust.h"
 #include "app/main/transfer_loop.h"
 #include "app/send/walk.h"
@@ -263,15 +264,20 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   auto failed = begin_failed_list(command.transfer, rights);
   if (!failed) return {failed.error(), {}};
   part.failed = std::move(*failed);
-  plan.make_role = [&services, &receipt, part, uri = target.address, is_team = team->has_value()](session::Link& link,
-                                                                                                  const RoleWish& wish) mutable {
+  const auto seen = std::make_shared<std::optional<SeenSources>>();  // none: whatever is there may be read
+  if (command.transfer.archive) seen->emplace((*loop)->files(), command.sources);
+  plan.make_role = [&process, &services, &receipt, seen, part, uri = target.address, is_team = team->has_value()](
+                       session::Link& link, const RoleWish& wish) mutable {
+    for (const std::string& words : *seen ? (*seen)->replaced() : std::vector<std::string>()) process.reporter.warn(words);
     part.tries_changed_again = wish.tries_changed_again && !wish.helps;  // a helper gives back to the leader what has changed
     part.seat = !is_team ? Seat::alone : wish.helps ? Seat::helper : Seat::leader;
     part.receipt = wish.helps ? nullptr : receipt.begin(link, uri);
     return make_source(services, link, part);
   };
   add_trust(rights, *security);
-  if (auto confined = confine(process, rights); !confined) return {confined.error(), {}};
+  const auto confined = confine(process, rights);
+  if (!confined) return {confined.error(), {}};
+  if (!*confined) seen->reset();
   CommandEnd end = (*loop)->dial(std::move(plan), {}, std::move(*second));
   if (end.tally.helped) return end;  // the list and the receipt are written by the process that leads
   finish_failed_list(process, part.failed.get(), end);
