@@ -309,19 +309,27 @@ int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_byte
 int write_sparse(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes) {
   constexpr size_t block_bytes = 4096;
   const auto length_at = [&](size_t at) { return std::min(block_bytes - (offset_bytes + at) % block_bytes, data.size() - at); };
-  bool may_skip = false, asked = false;
-  size_t from = 0;  // of what is to be written
+  const auto is_zero = [&](size_t at) { return at < data.size() && session::is_all_zeros(data.subspan(at, length_at(at))); };
+  const auto write = [&](size_t from, size_t end) {
+    return write_all(files, fd, data.subspan(from, end - from), offset_bytes + from);
+  };
+  std::optional<bool> is_hole;  // all of it, before the first byte
+  size_t from = 0;              // of what is to be written
   for (size_t at = 0; at < data.size();) {
-    const size_t length = length_at(at);
-    const bool is_zero = session::is_all_zeros(data.subspan(at, length));
-    if (is_zero && !std::exchange(asked, true)) may_skip = session::HoleFinder(files, fd).is_hole(offset_bytes, data.size());
-    if (is_zero && may_skip) {
-      if (const int error = write_all(files, fd, data.subspan(from, at - from), offset_bytes + from); error < 0) return error;
-      from = at + length;
+    if (!is_zero(at)) {
+      at += length_at(at);
+      continue;
     }
-    at += length;
+    if (!is_hole) is_hole = session::HoleFinder(files, fd).is_hole(offset_bytes, data.size());
+    size_t end = at;
+    while (is_zero(end)) end += length_at(end);
+    if (*is_hole || files.make_hole(fd, offset_bytes + at, end - at) >= 0) {
+      if (const int error = write(from, at); error < 0) return error;
+      from = end;
+    }
+    at = end;
   }
-  return write_all(files, fd, data.subspan(from), offset_bytes + from);
+  return write(from, data.size());
 }
 
 PieceWritten write_piece(StagedFile& staged, MutableBytes segment, const session::SegmentHeader& header,

@@ -134,7 +134,8 @@ void at_writer();
 // Writes all of it, however short the single writes are. 0, or -errno; -ENOSPC: a write wrote nothing.
 [[nodiscard]] int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
 
-// The same, but that blocks of zeros are left out where there is a hole. The length of the file may be short of them then.
+// The same, but that blocks of zeros are left out where there is a hole, and become one where there is none. The length of the file
+// may be short of them then.
 [[nodiscard]] int write_sparse(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
 
 // Writes a piece from its segment into its place in the staged file, block by block while it is opened and hashed.
