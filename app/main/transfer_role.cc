@@ -37,6 +37,7 @@ class Observer final : public send::SourceObserver, public recv::DestinationObse
     if (!is_silent_) reporter_.item({item.letters, item.name, item.target});
   }
   void on_warning(std::string_view line) override { reporter_.warn(line); }
+  void on_failure(std::string_view line) override { reporter_.error({ErrorKind::partial, std::string(line)}); }
 
  private:
   report::Reporter& reporter_;

@@ -108,8 +108,8 @@ bool Deletions::is_protected(const Frame& frame, const std::string& path, bool i
 
 void Deletions::failed(const std::string& path, int error, DeleteStep& out) {
   ++out.failed;
-  if (out.warnings.size() < warnings_a_step)
-    out.warnings.push_back(fmt::format("{}: cannot delete it: {}", printable(path), describe_errno(-error)));
+  if (out.failures.size() < warnings_a_step)
+    out.failures.push_back(fmt::format("{}: cannot delete it: {}", printable(path), describe_errno(-error)));
 }
 
 // Of a directory. A dry run unlocks none, and the run that is meant would have.

@@ -40,7 +40,7 @@ struct Deleted {
 };
 struct DeleteStep {
   std::vector<Deleted> deleted;
-  std::vector<std::string> warnings;
+  std::vector<std::string> failures, warnings;
   uint64_t failed = 0;
   uint64_t skipped = 0;  // beyond max
   bool over = false;

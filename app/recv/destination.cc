@@ -337,6 +337,7 @@ void Destination::Impl::on_deleted(const DeleteStep& step) {
   session_.made_progress();
   results_.deleted(step);  // also when nobody is left to tell: --max-delete holds for all sessions of a transfer together
   if (session_.has_failed()) return;
+  for (const std::string& line : step.failures) session_.tell_failure(line);
   for (const std::string& line : step.warnings) session_.warn(line);
   if (!options_.asked) {
     const bool wants_names = (options_.options & (session::option_itemize | session::option_dry_run)) != 0;
@@ -347,7 +348,7 @@ void Destination::Impl::on_deleted(const DeleteStep& step) {
 
 void Destination::Impl::summarise() {
   if (root_.deletes() && !source_is_whole_) session_.warn("the source could not read all that it has: nothing is deleted");
-  for (const std::string& line : results_.warnings(printable(root_.path()))) session_.warn(line);
+  for (const std::string& line : results_.failures(printable(root_.path()))) session_.tell_failure(line);
   outbox_.post(results_.summary());
   end_.summary_posted();
   results_.over();
@@ -469,7 +470,7 @@ void Destination::Impl::on_end(const session::End& end) {
   const uint64_t all = end.unlisted_failed + end.unlisted_vanished;
   if (all <= end_.unlisted_named()) return;
   results_.unnamed(all - end_.unlisted_named());
-  session_.warn(fmt::format("the source could not list {} more: its own lines name them", all - end_.unlisted_named()));
+  session_.tell_failure(fmt::format("the source could not list {} more: its own lines name them", all - end_.unlisted_named()));
 }
 
 void Destination::Impl::on_unlisted(const session::Unlisted& unlisted) {
@@ -555,7 +556,8 @@ void Destination::Impl::on_left(const std::vector<LeaveOutcome>& outcomes) {
     if (outcome.error_number == 0) continue;
     if (is_fatal(outcome.error_number)) return session_.fail(fatal_error(outcome.error_number, outcome.path));
     results_.attributes_failed();
-    session_.warn(fmt::format("{}: cannot set mode or times: {}", printable(outcome.path), describe_errno(outcome.error_number)));
+    session_.tell_failure(
+        fmt::format("{}: cannot set mode or times: {}", printable(outcome.path), describe_errno(outcome.error_number)));
   }
 }
 

@@ -17,6 +17,7 @@ class DestinationObserver {
   // Of so many things that failed at the source this session does not know the names, or not all of each.
   virtual void on_unnamed(uint64_t /*things*/) {}
   virtual void on_warning(std::string_view line) = 0;
+  virtual void on_failure(std::string_view line) = 0;  // of what counts as failed, and is no file of its own
 };
 
 }  // namespace ccixfer::recv

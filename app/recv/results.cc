@@ -46,7 +46,7 @@ void Results::unlisted(const std::string& path, std::string_view reason) {
   if (path.size() >= session::unlisted_path_bytes_max) {
     observer_.on_unnamed(1);
     if (!record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed)) return;
-    return observer_.on_warning("..." + printable(path) + ": " + std::string(reason));
+    return observer_.on_failure("..." + printable(path) + ": " + std::string(reason));
   }
   if (!record_->say(TransferRecord::name(path, 0), TransferRecord::Said::failed)) return observer_.on_failed_again(path);
   observer_.on_file(path, 0, "failed", reason);
@@ -216,7 +216,7 @@ session::Summary Results::summary() const {
   return {tally_.files, tally_.files_unchanged, not_as_asked, session_bytes_, tally_.setid_refused};
 }
 
-std::vector<std::string> Results::warnings(const std::string& root) const {
+std::vector<std::string> Results::failures(const std::string& root) const {
   std::vector<std::string> lines;
   if (tally_.attributes_refused > 0) {
     lines.push_back(

@@ -79,7 +79,7 @@ class Results {
   [[nodiscard]] session::Durable durable_so_far() const { return {session_bytes_, tally_.files}; }
   [[nodiscard]] session::Summary summary() const;
   // What did not come as it was asked for and no file told of, a line each. `root`: as it is shown.
-  [[nodiscard]] std::vector<std::string> warnings(const std::string& root) const;
+  [[nodiscard]] std::vector<std::string> failures(const std::string& root) const;
 
  private:
   void unchanged(const Decision& decision);

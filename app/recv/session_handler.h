@@ -29,6 +29,7 @@ class SessionHandler {
   virtual void ask_for_piece(uint64_t index, uint64_t piece) = 0;
   virtual void made_progress() = 0;
   virtual void warn(const std::string& line) = 0;
+  virtual void tell_failure(const std::string& line) = 0;  // of what counts as failed, and is no file of its own
 };
 
 }  // namespace ccixfer::recv

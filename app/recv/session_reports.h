@@ -48,6 +48,7 @@ class SessionReports final : public SessionHandler {
   void ask_for_piece(uint64_t index, uint64_t piece) override;
   void made_progress() override { liveness_.made_progress(); }
   void warn(const std::string& line) override { observer_.on_warning(line); }
+  void tell_failure(const std::string& line) override { observer_.on_failure(line); }
 
  private:
   SessionEnd& end_;

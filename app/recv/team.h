@@ -55,6 +55,7 @@ class HelperVoice final : public SessionHandler {
   void ask_for_piece(uint64_t index, uint64_t piece) override { session_.ask_for_piece(index, piece); }
   void made_progress() override { session_.made_progress(); }
   void warn(const std::string& line) override { session_.warn(line); }
+  void tell_failure(const std::string& line) override { session_.tell_failure(line); }
   void put_damaged() override { session_.put_damaged(); }
 
  private:

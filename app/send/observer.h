@@ -14,8 +14,9 @@ class SourceObserver {
                        std::string_view reason) = 0;
   // What failed in an earlier session of the transfer, and was told then, fails in this one too: whatever else comes of it.
   virtual void on_failed_again(std::string_view /*path*/) {}
-  virtual void on_item(const session::ItemLine&) {}    // with option_itemize: of each entry to which something is done
-  virtual void on_warning(std::string_view line) = 0;  // one line for each source file that failed
+  virtual void on_item(const session::ItemLine&) {}  // with option_itemize: of each entry to which something is done
+  virtual void on_warning(std::string_view line) = 0;
+  virtual void on_failure(std::string_view line) = 0;  // of what counts as failed, and is no file of its own
 };
 
 }  // namespace ccixfer::send

@@ -236,12 +236,12 @@ bool Reports::summed_up(const session::Summary& summary, uint64_t entries) {
     // One that lost its set-ID bits may have lost others as well.
     if (more - setid > entries || setid > entries) return false;
     tally_.files_failed += more;
-    if (setid > 0) observer_.on_warning(session::words_of_no_setid(setid));
+    if (setid > 0) observer_.on_failure(session::words_of_no_setid(setid));
     if (more > setid)
-      observer_.on_warning(fmt::format("the receiver could not give modes or times to {} files and directories", more - setid));
+      observer_.on_failure(fmt::format("the receiver could not give modes or times to {} files and directories", more - setid));
   }
   if (tally_.delete_failed > 0)
-    observer_.on_warning(fmt::format("the receiver could not delete {} files and directories", tally_.delete_failed));
+    observer_.on_failure(fmt::format("the receiver could not delete {} files and directories", tally_.delete_failed));
   tally_.over = true;
   return true;
 }

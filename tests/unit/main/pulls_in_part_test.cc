@@ -16,6 +16,18 @@ std::string of(const CommandEnd& end) { return std::string(error_row(end.error.k
 
 }  // namespace
 
+// The end's "N files failed: see the lines above" has these lines above it.
+TEST_CASE("pulls_in_part__quiet__errors_of_what_has_no_name_are_said_too") {
+  TemporaryDirectory from, to;
+  for (int i = 0; i < 40; ++i) std::filesystem::create_symlink("nowhere", from.path("link" + std::to_string(i)));
+  from.write("f", "x");
+  Running serving(sending(server(from.path())));
+  Running pulling(receiving(pull_of({serving.uri()}, to.path("d"))), {}, false, 0, true);
+  CHECK(of(pulling.wait()) == "partial: 40 files failed: the rest is delivered: see the lines above and run again");
+  CHECK(pulling.said.text.lines("ccixfer: the source could not list 8 more: its own lines name them").size() == 1);
+  CHECK(pulling.said.text.lines("ccixfer: link").size() == 32);
+}
+
 // As one of several SRC of a push, and as with rsync.
 TEST_CASE("pulls_in_part__one_of_several_is_not_there__the_others_come_and_it_has_failed") {
   TemporaryDirectory from, to;

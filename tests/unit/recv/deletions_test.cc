@@ -55,6 +55,7 @@ struct Deleting {
       REQUIRE_FALSE(step.fatal.has_value());
       for (const Deleted& one : step.deleted) gone.push_back(one.path + (one.is_directory ? "/" : ""));
       failed += step.failed;
+      failures.insert(failures.end(), step.failures.begin(), step.failures.end());
       warnings.insert(warnings.end(), step.warnings.begin(), step.warnings.end());
       skipped += step.skipped;
       over = step.over;
@@ -67,7 +68,7 @@ struct Deleting {
   Backups backups;
   Deletions deletions;
   uint64_t failed = 0, skipped = 0;
-  Names warnings;
+  Names failures, warnings;
 };
 
 DeleteWish sparing(const char* pattern) {
@@ -213,8 +214,8 @@ TEST_CASE("deletions__a_file_whose_backup_has_no_place__stays_and_that_is_told")
   CHECK(test.is_there("gone"));
   CHECK(test.is_there("other~"));
   CHECK(test.failed == 1);
-  REQUIRE(test.warnings.size() == 1);
-  CHECK(test.warnings[0].find("where its backup belongs") != std::string::npos);
+  REQUIRE(test.failures.size() == 1);
+  CHECK(test.failures[0].find("where its backup belongs") != std::string::npos);
 }
 
 TEST_CASE("deletions__no_room_for_a_backup__the_session_ends_for_want_of_space_and_the_file_stays") {
@@ -305,7 +306,7 @@ TEST_CASE("deletions__a_name_without_room_for_the_suffix_of_backups__stays_and_a
     CHECK(test.run() == Names{longest.substr(1), longest.substr(1) + "~"});
     CHECK(test.is_there(longest));
     CHECK(test.failed == 1);
-    CHECK(test.warnings.size() == 1);
+    CHECK(test.failures.size() == 1);
   }
 }
 

@@ -302,8 +302,8 @@ TEST_CASE("destination__modes_and_times_are_refused__each_counts_and_it_is_said_
   CHECK(rig.session->destination->tally().files_failed == 0);
   CHECK(rig.source().summary->files_failed == 3);
   CHECK(rig.source().summary->files_ok == 2);
-  REQUIRE(rig.session->notes.warnings.size() == 1);
-  CHECK(rig.session->notes.warnings[0].find("3 files and directories") != std::string::npos);
+  REQUIRE(rig.session->notes.failures.size() == 1);
+  CHECK(rig.session->notes.failures[0].find("3 files and directories") != std::string::npos);
 }
 
 TEST_CASE("destination__nothing_could_not_be_listed__nothing_is_said") {

@@ -43,7 +43,7 @@ class Notes final : public DestinationObserver {
  public:
   std::map<std::string, std::string> files;  // path -> status
   std::vector<std::string> told;             // "path: status, bytes, reason", in order
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings, failures;
   std::vector<std::string> items;  // "letters name", in order
   void on_item(const session::ItemLine& item) override { items.push_back(item.letters + " " + item.name + item.target); }
   void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
@@ -55,6 +55,7 @@ class Notes final : public DestinationObserver {
   void on_unnamed(uint64_t things) override { unnamed += things; }
   void on_failed_again(std::string_view path) override { failed_again.emplace_back(path); }
   void on_warning(std::string_view line) override { warnings.emplace_back(line); }
+  void on_failure(std::string_view line) override { failures.emplace_back(line); }
 };
 
 enum class Damage : uint8_t { none, data, trailer, index };  // index: of a pack's first record

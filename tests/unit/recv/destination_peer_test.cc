@@ -262,8 +262,8 @@ TEST_CASE("destination__directory_that_takes_no_time__said_and_counted") {
   rig.announce({directory_entry("d", session::EntryType::leave)});
   rig.finish(2);
   CHECK(rig.source().summary->files_failed == 1);
-  REQUIRE(rig.session->notes.warnings.size() == 1);
-  CHECK(rig.session->notes.warnings[0].find("d: cannot set mode or times: ") == 0);
+  REQUIRE(rig.session->notes.failures.size() == 1);
+  CHECK(rig.session->notes.failures[0].find("d: cannot set mode or times: ") == 0);
 }
 
 TEST_CASE("destination__dry_run__tells_of_each_file_and_counts_it") {

@@ -349,7 +349,7 @@ TEST_CASE("destination__end_tells_of_what_could_not_be_listed__counted_and_said"
   CHECK(rig.session->destination->tally().unlisted_failed == 2);
   CHECK(rig.session->destination->tally().unlisted_vanished == 3);
   CHECK(rig.session->notes.files.at("locked") == "failed");
-  CHECK(rig.session->notes.warnings == std::vector<std::string>{"the source could not list 3 more: its own lines name them"});
+  CHECK(rig.session->notes.failures == std::vector<std::string>{"the source could not list 3 more: its own lines name them"});
 }
 
 TEST_CASE("destination__more_unlisted_names_than_a_source_may_tell__are_dropped") {

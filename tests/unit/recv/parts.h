@@ -34,7 +34,7 @@ class FakeSession final : public SessionHandler {
   std::vector<std::pair<uint64_t, uint64_t>> puts;    // lane session, n
   std::vector<std::pair<uint64_t, uint64_t>> pieces;  // file, piece
   int progress = 0, intact = 0, damaged = 0;          // segments, of the latter
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings, failures;
 
   bool has_failed() const override { return !errors.empty(); }
   void fail(Error reason) override { errors.push_back(std::move(reason)); }
@@ -49,6 +49,7 @@ class FakeSession final : public SessionHandler {
   void ask_for_piece(uint64_t index, uint64_t piece) override { pieces.emplace_back(index, piece); }
   void made_progress() override { ++progress; }
   void warn(const std::string& line) override { warnings.push_back(line); }
+  void tell_failure(const std::string& line) override { failures.push_back(line); }
 };
 
 inline FileTaskRef task_of(uint64_t index, uint64_t size_bytes, uint64_t version = 5) {

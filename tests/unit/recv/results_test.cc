@@ -104,11 +104,11 @@ TEST_CASE("results__what_the_source_cannot_list_has_a_long_path__is_a_warning_an
   rig.results.unlisted(cut, "no permission");
   rig.results.unlisted(cut.substr(1), "no permission");
   CHECK(rig.notes.told == std::vector<std::string>{cut.substr(1) + ": failed, 0, no permission"});
-  CHECK(rig.notes.warnings == std::vector<std::string>{"..." + cut + ": no permission"});
+  CHECK(rig.notes.failures == std::vector<std::string>{"..." + cut + ": no permission"});
   CHECK(rig.notes.unnamed == 1);
   Results later(rig.record, rig.notes);
   later.unlisted(cut, "no permission");
-  CHECK(rig.notes.warnings.size() == 1);
+  CHECK(rig.notes.failures.size() == 1);
   CHECK(rig.notes.unnamed == 2);
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("results__attributes_that_were_refused__count_of_what_is_there_and_of_
 
 TEST_CASE("results__lost_set_id_bits__count_as_not_as_asked_and_are_said_once") {
   Rig rig;
-  CHECK(rig.results.warnings("/root").empty());
+  CHECK(rig.results.failures("/root").empty());
   std::vector<Decision> decisions(3);
   decisions[0].setid_refused = decisions[2].setid_refused = true;
   rig.results.answered(7, decisions);
@@ -255,7 +255,7 @@ TEST_CASE("results__lost_set_id_bits__count_as_not_as_asked_and_are_said_once") 
   CHECK(rig.tally().failed() == 2);
   CHECK(rig.results.summary().files_failed == 2);
   CHECK(rig.results.summary().setid_refused == 2);
-  CHECK(rig.results.warnings("/root") == std::vector<std::string>{session::words_of_no_setid(2)});
+  CHECK(rig.results.failures("/root") == std::vector<std::string>{session::words_of_no_setid(2)});
 }
 
 TEST_CASE("results__summary__counts_what_is_not_as_asked_but_not_what_only_the_source_knows") {

@@ -251,7 +251,7 @@ struct FileSeen {
 class SeenByUser final : public send::SourceObserver {
  public:
   std::vector<FileSeen> files;
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings, failures;
   std::vector<std::string> items;  // "letters name", in order
   void on_item(const session::ItemLine& item) override { items.push_back(item.letters + " " + item.name + item.target); }
   void on_file(std::string_view path, uint64_t bytes, std::string_view status, std::string_view reason) override {
@@ -260,6 +260,7 @@ class SeenByUser final : public send::SourceObserver {
   std::vector<std::string> failed_again;
   void on_failed_again(std::string_view path) override { failed_again.emplace_back(path); }
   void on_warning(std::string_view line) override { warnings.emplace_back(line); }
+  void on_failure(std::string_view line) override { failures.emplace_back(line); }
   [[nodiscard]] const FileSeen* find(const std::string& path) const;
 };
 

@@ -188,7 +188,7 @@ TEST_CASE("reports__summary_counts_more_failures__they_are_attributes_if_they_ca
   CHECK(bench.reports.summed_up({0, 0, 3, 0}, 3));
   CHECK(bench.reports.tally().over);
   CHECK(bench.reports.tally().files_failed == 4);
-  CHECK(bench.seen.warnings.size() == 1);
+  CHECK(bench.seen.failures.size() == 1);
 }
 
 TEST_CASE("reports__summary_counts_lost_set_id_bits__they_have_words_of_their_own") {
@@ -196,13 +196,13 @@ TEST_CASE("reports__summary_counts_lost_set_id_bits__they_have_words_of_their_ow
   CHECK_FALSE(bench.reports.summed_up({0, 0, 5, 0, 4}, 3));
   CHECK(bench.reports.summed_up({0, 0, 3, 0, 2}, 3));
   CHECK(bench.reports.tally().files_failed == 3);
-  REQUIRE(bench.seen.warnings.size() == 2);
-  CHECK(bench.seen.warnings[0] == session::words_of_no_setid(2));
-  CHECK(bench.seen.warnings[0].find("`setid = true`") != std::string::npos);
-  CHECK(bench.seen.warnings[1].find("modes or times to 1 files") != std::string::npos);
+  REQUIRE(bench.seen.failures.size() == 2);
+  CHECK(bench.seen.failures[0] == session::words_of_no_setid(2));
+  CHECK(bench.seen.failures[0].find("`setid = true`") != std::string::npos);
+  CHECK(bench.seen.failures[1].find("modes or times to 1 files") != std::string::npos);
   ReportBench alone;
   CHECK(alone.reports.summed_up({0, 0, 2, 0, 2}, 3));
-  CHECK(alone.seen.warnings == std::vector<std::string>{session::words_of_no_setid(2)});
+  CHECK(alone.seen.failures == std::vector<std::string>{session::words_of_no_setid(2)});
 }
 
 TEST_CASE("reports__dry_run__told_what_would_be_done") {

@@ -70,10 +70,10 @@ TEST_CASE("source__summary_tells_of_more_failures_than_the_results__they_count")
   bench.receiver.failures_in_summary = 1 + more;
   bench.run();
   CHECK(bench.tally().files_failed == 1 + more);
-  const auto says_so = [](const std::string& warning) {
-    return warning.find("modes or times to 2 files and directories") != std::string::npos;
+  const auto says_so = [](const std::string& failure) {
+    return failure.find("modes or times to 2 files and directories") != std::string::npos;
   };
-  CHECK(std::count_if(bench.seen.warnings.begin(), bench.seen.warnings.end(), says_so) == (more > 0 ? 1 : 0));
+  CHECK(std::count_if(bench.seen.failures.begin(), bench.seen.failures.end(), says_so) == (more > 0 ? 1 : 0));
 }
 
 TEST_CASE("source__abort_that_ends_no_session__protocol_error") {
