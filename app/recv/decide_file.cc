@@ -42,6 +42,12 @@ bool EntryDecider::Job::stays(const Entry& entry, const ports::FileStat& stat) c
   return session_.policy_.has(session::option_update) && are_files && entry.size_bytes != size_unknown && entry.mtime < stat.mtime;
 }
 
+// A file that stays, as far as it can be known by what the run would go by: an earlier run that was killed may have brought it.
+bool EntryDecider::Job::is_what_source_has(const Entry& entry, const std::string& path, const ports::FileStat& stat) {
+  if (was_delivered(entry, path, stat)) return true;
+  return is_unchanged(entry, parent_->fd(), split_path(path).name, stat) && !differs(entry, stat);
+}
+
 bool EntryDecider::Job::is_unchanged(const Entry& entry, int parent, std::string_view name, const ports::FileStat& stat) {
   if (stat.type != ports::FileType::regular || entry.size_bytes == size_unknown) return false;
   if (session_.policy_.has(session::option_checksum)) return has_content(entry, parent, name, stat);
@@ -99,6 +105,7 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   }
   stays_ = found == 0 && stays(entry, stat);
   if (stays_) {
+    is_sources_ = is_what_source_has(entry, decision.path, stat);
     decision.verdict = Verdict::unchanged;
     return;
   }

@@ -63,6 +63,7 @@ bool EntryDecider::Job::becomes_link(const Entry& entry, uint64_t index, Decisio
   }
   stays_ = found == 0 && session_.policy_.has(session::option_ignore_existing);
   if (stays_) {
+    is_sources_ = is_what_source_has(entry, decision.path, stat);
     decision.verdict = Verdict::unchanged;
     return true;
   }

@@ -37,17 +37,17 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
     failed(decision, found);
     return;
   }
-  stays_ = found == 0 && stays(entry, stat);
-  if (stays_) return;
   const bool was_link = found == 0 && stat.type == ports::FileType::symlink;
-  if (was_link && entry.linked_to.empty()) {
-    std::string target;
-    if (files_.readlink_at(parent_->fd(), name, target) >= 0 && target == entry.target && !is_others_too(entry, stat)) {
-      decision.items = items_of(0, entry, &stat);
-      if (!dry()) finish_symlink(entry, name, &stat);
-      if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;
-      return;
-    }
+  std::string target;
+  const bool is_same = was_link && files_.readlink_at(parent_->fd(), name, target) >= 0 && target == entry.target;
+  stays_ = found == 0 && stays(entry, stat);
+  is_sources_ = is_same;
+  if (stays_) return;
+  if (is_same && entry.linked_to.empty() && !is_others_too(entry, stat)) {
+    decision.items = items_of(0, entry, &stat);
+    if (!dry()) finish_symlink(entry, name, &stat);
+    if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;
+    return;
   }
   if (!dry() && !claim(decision.path)) {
     failed(decision, -EBUSY);

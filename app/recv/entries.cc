@@ -133,7 +133,7 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   decision.version = entry.version;
   if (session_.policy_.has(session::option_itemize)) decision.target = entry.target;
   claim_.reset();
-  stays_ = false;
+  stays_ = is_sources_ = false;
   if (is_reserved_path(decision.path)) return failed(decision, -EPERM);
   const bool is_directory = entry.type == EntryType::directory || entry.type == EntryType::leave;
   if (!is_directory && entry.unknown_mandatory != 0) return failed(decision, -session::errno_of_unknown_field);
@@ -144,7 +144,7 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   if (is_in_locked(decision)) decide_in_missing_directory(entry, decision);
   // A directory is made and left all the same, so that what is in it arrives.
   if (entry.unknown_mandatory != 0) failed(decision, -session::errno_of_unknown_field);
-  decision.stays = stays_ && decision.verdict != Verdict::failed;
+  decision.stays = stays_ && !is_sources_ && decision.verdict != Verdict::failed;
   decision.setid_refused = decision.verdict != Verdict::failed && !stays_ && loses_setid(entry);
   return decision;
 }

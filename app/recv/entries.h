@@ -38,7 +38,7 @@ struct Decision {
   uint64_t version = 0;                     // of a file
   bool attributes_refused = false;          // unchanged: as of apply_attributes
   bool setid_refused = false;               // it comes without its set-ID bits, which this peer may not bring
-  bool stays = false;                       // --update or --ignore-existing: what stands there, whatever it is
+  bool stays = false;                       // --update or --ignore-existing: what is not known to be the source's
   FileTaskRef task;                         // send, pieces
   std::vector<session::Want::Range> wants;  // pieces: what lacks
   std::vector<Ledger::Piece> present;       // pieces: what is durable here, read back and found good

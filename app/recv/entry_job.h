@@ -88,6 +88,7 @@ class EntryDecider::Job {
   [[nodiscard]] bool is_others_too(const session::Entry& entry, const ports::FileStat& stat);
   [[nodiscard]] int link_name(int from_directory, std::string_view from, const std::string& path, bool is_new);
   [[nodiscard]] bool stays(const session::Entry& entry, const ports::FileStat& stat) const;
+  [[nodiscard]] bool is_what_source_has(const session::Entry& entry, const std::string& path, const ports::FileStat& stat);
   [[nodiscard]] int make_room(const std::string& path, std::string_view name);
   // An empty directory may stand at the path. 0 or -errno, and then `temporary` is still there.
   [[nodiscard]] int replace_by(std::string_view temporary, const std::string& path);
@@ -118,9 +119,10 @@ class EntryDecider::Job {
   HeldDirectoryRef parent_;
   std::optional<Error> fatal_;
   std::optional<Claim> claim_;
-  Where here_;          // the path of the entry that is decided
-  std::string leads_;   // the first name of the file whose name is decided; "": it has one name
-  bool stays_ = false;  // what stands there was left as it is
+  Where here_;               // the path of the entry that is decided
+  std::string leads_;        // the first name of the file whose name is decided; "": it has one name
+  bool stays_ = false;       // what stands there was left as it is ...
+  bool is_sources_ = false;  // ... and is what the source has: most likely an earlier run of the command brought it
 };
 
 }  // namespace ccixfer::recv

@@ -59,13 +59,13 @@ TEST_CASE("entries__what_stays__is_marked_and_nothing_else") {
     CHECK_FALSE(stays(update, file("same", 4)));
     CHECK_FALSE(stays(update, file("absent", 4)));
     Place ignore(archive_options | session::option_ignore_existing | mode);
-    put(ignore, "f", 0);
+    put(ignore, "f", 1);
     put(ignore, "g", 0);
     REQUIRE(::symlink("before", ignore.temporary.path("link").c_str()) == 0);
     std::filesystem::create_directory(ignore.temporary.path("d"));
     CHECK(stays(ignore, file("f", 4)));
     CHECK_FALSE(stays(ignore, directory("d")));
-    CHECK(stays(ignore, link("link", "before")));
+    CHECK(stays(ignore, link("link", "after")));
     CHECK_FALSE(stays(ignore, link("another", "before")));
     CHECK(stays(ignore, directory("g")));
     Entry further = file("f", 4);
@@ -73,6 +73,40 @@ TEST_CASE("entries__what_stays__is_marked_and_nothing_else") {
     further.linked_to = "absent";
     CHECK(stays(ignore, further));
     CHECK_FALSE(stays(ignore, file("g/x", 4)));  // it fails: what it would be in is no directory
+  }
+}
+
+// Most likely a run of the command that was killed has brought it. The source's receipt has it, as it has what is unchanged.
+TEST_CASE("entries__what_stays_and_is_the_sources__is_not_marked") {
+  for (const uint32_t mode : {0u, dry}) {
+    Place place(archive_options | session::option_ignore_existing | mode);
+    put(place, "f", 0);
+    REQUIRE(::chmod(place.temporary.path("f").c_str(), 0644) == 0);
+    REQUIRE(::symlink("before", place.temporary.path("link").c_str()) == 0);
+    CHECK_FALSE(place.decide_one(file("f", 4)).stays);
+    CHECK_FALSE(place.decide_one(link("link", "before")).stays);
+    Entry further = file("f", 4);
+    further.is_linked = true;
+    further.linked_to = "absent";
+    CHECK_FALSE(place.decide_one(further).stays);
+    CHECK(place.decide_one(file("f", 5)).stays);
+    CHECK(place.decide_one(file("f", 4, 0600)).stays);  // nothing is touched: its mode is another one
+    CHECK(place.stat_of("link").st_mtim.tv_sec != file("", 0).mtime.seconds);
+  }
+}
+
+TEST_CASE("entries__update_without_times__what_a_killed_run_delivered_is_not_marked") {
+  for (const uint32_t option : {session::option_update, session::option_ignore_existing}) {
+    Place place(session::option_recursive | option);
+    const Entry entry = file("f", 4);
+    const Decision wanted = place.decide_one(entry);
+    REQUIRE(wanted.verdict == Verdict::send);
+    REQUIRE(place.deliver(wanted.task, "new!").outcome == CommitOutcome::ok);  // its time is that of its writing
+    put(place, "of_another", 1);
+    const Decision again = place.decide_one(entry);
+    CHECK(again.verdict == Verdict::unchanged);
+    CHECK_FALSE(again.stays);
+    CHECK(place.decide_one(file("of_another", 4)).stays);
   }
 }
 
