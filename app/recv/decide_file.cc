@@ -55,13 +55,14 @@ bool EntryDecider::Job::is_unchanged(const Entry& entry, int parent, std::string
   return session_.policy_.has(session::option_times) && stat.size_bytes == entry.size_bytes && has_time(entry, stat);
 }
 
-// The content stays; mode, owner and (under --checksum) mtime are brought up to date. False: it cannot be; write it anew.
+// The content stays; what is asked for of mode, owner, attributes and (under --checksum) mtime is brought up to date. False: it
+// cannot be; write it anew.
 bool EntryDecider::Job::set_attributes_of_unchanged(const Entry& entry, std::string_view name, const ports::FileStat& stat,
                                                     Decision& decision) {
   Policy policy = session_.policy_;
   if (has_time(entry, stat)) policy.options &= ~uint32_t{session::option_times};
   const Current current{stat.mode, stat.uid, stat.gid};
-  const Attributes wanted = attributes_of(entry);
+  Attributes wanted = attributes_of(entry);
   const bool mode_differs = policy.has(session::option_permissions) && wanted_mode(policy, current, wanted) != stat.mode;
   const bool owner_differs = policy.has(session::option_owner) && (stat.uid != entry.uid || stat.gid != entry.gid);
   const bool extended_differ = extended_changes(entry, stat, {parent_->fd(), name}) != 0;
@@ -71,11 +72,13 @@ bool EntryDecider::Job::set_attributes_of_unchanged(const Entry& entry, std::str
   if (fd < 0) return !mode_differs && !policy.has(session::option_times);
   const HeldFile file(files_, fd);
   if (!policy.has(session::option_permissions)) {
-    // Without it a file keeps the mode that it has.
-    Attributes same_mode = wanted;
-    same_mode.mode = stat.mode;
+    // Without it a file keeps the mode that it has, and its set-ID bits with the owner that stays.
+    wanted.mode = stat.mode;
+    if (!policy.has(session::option_owner)) {
+      wanted.uid = stat.uid;
+      wanted.gid = stat.gid;
+    }
     policy.options |= session::option_permissions;
-    return apply_attributes(files_, fd, policy, current, same_mode) == 0;
   }
   const int applied = apply_attributes(files_, fd, policy, current, wanted);
   // Of a file that is somebody else's: a new one in its place is ours, and gets them.
@@ -117,16 +120,13 @@ void EntryDecider::Job::decide_file(const Entry& entry, uint64_t index, Decision
   const auto older = entry.size_bytes != size_unknown ? find_older(entry, decision.path) : std::nullopt;
   if (older && take_from_older(entry, *older, found == 0 ? &stat : nullptr, decision)) return;
   claim_.reset();
-  if (found == 0 && is_unchanged(entry, parent_->fd(), name, stat)) {
+  const bool is_there = found == 0 && (is_unchanged(entry, parent_->fd(), name, stat) || was_delivered(entry, decision.path, stat));
+  if (is_there) {
     decision.items = items_of(0, entry, &stat);
     if (!is_others_too(entry, stat) && set_attributes_of_unchanged(entry, name, stat, decision)) {
       decision.verdict = dry() && differs(entry, stat) ? Verdict::change : Verdict::unchanged;
       return;
     }
-  }
-  if (found == 0 && was_delivered(entry, decision.path, stat)) {
-    decision.verdict = Verdict::unchanged;
-    return;
   }
   decision.items = replaces_file ? items_of(done_to(entry), entry, &stat) : items_of_new(done_to(entry), entry, older);
   decision.verdict = Verdict::send;

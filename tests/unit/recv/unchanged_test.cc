@@ -69,6 +69,34 @@ const Entry same = file("f", 3);
 
 }  // namespace
 
+// Without times only the database knows it. What this run asks for besides is given to it all the same.
+TEST_CASE("entries__what_a_killed_run_delivered__gets_the_mode_that_the_rerun_asks_for") {
+  Place place(session::option_recursive);
+  const Decision wanted = place.decide_one(file("f", 4, 0640));
+  REQUIRE(place.deliver(wanted.task, "abcd").outcome == CommitOutcome::ok);
+  ::chmod(place.temporary.path("f").c_str(), 0600);
+  constexpr uint32_t modes = session::option_recursive | session::option_permissions | session::option_itemize;
+  for (const uint32_t mode : {uint32_t{session::option_dry_run}, 0u}) {
+    const Policy policy{modes | mode, place.policy.umask, place.policy.uid, place.policy.gid};
+    EntryDecider other(*place.root->opened(), *place.directories, policy, "", place.owner, place.linked);
+    const DecidedEntries decided = other.decide({file("f", 4, 0640)}, 1);
+    REQUIRE_FALSE(decided.fatal.has_value());
+    CHECK(decided.decisions.at(0).verdict == (mode == 0 ? Verdict::unchanged : Verdict::change));
+    CHECK(decided.decisions.at(0).items == session::item_mode);
+    CHECK((place.stat_of("f").st_mode & 07777) == (mode == 0 ? 0640 : 0600));
+  }
+}
+
+TEST_CASE("entries__unchanged_and_attributes_alone_are_asked_for__its_set_id_bits_stay_with_its_owner") {
+  As place(0, session::option_recursive | session::option_size_only | session::option_xattrs);
+  ::chmod(place.temporary.path("f").c_str(), 04755);
+  Entry entry = owned(file("f", 3), somebody, somebody);
+  entry.has_extended = true;
+  entry.extended = {{"user.a", "b"}};
+  CHECK(place.verdict(entry) == Verdict::unchanged);
+  for (const std::string& call : place.files.given) CHECK_FALSE(call.starts_with("mode"));
+}
+
 TEST_CASE("unchanged__as_it_was_listed__nothing_is_given_to_it") {
   As place(0, archive_options);
   CHECK(place.verdict(same) == Verdict::unchanged);
