@@ -145,7 +145,8 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   // A directory is made and left all the same, so that what is in it arrives.
   if (entry.unknown_mandatory != 0) failed(decision, -session::errno_of_unknown_field);
   decision.stays = stays_ && !is_sources_ && decision.verdict != Verdict::failed;
-  decision.setid_refused = decision.verdict != Verdict::failed && !stays_ && loses_setid(entry);
+  decision.setid_refused =
+      decision.verdict != Verdict::failed && !stays_ && (loses_setid(entry) || would_be_anothers(entry, decision));
   return decision;
 }
 
@@ -165,6 +166,18 @@ bool EntryDecider::Job::loses_setid(const Entry& entry) {
   if (entry.type == EntryType::symlink || entry.type == EntryType::leave) return false;
   if ((entry.mode & mode_setuid) != 0 && (policy.uid == 0 || policy.uid == entry.uid)) return true;
   return (entry.mode & mode_setgid) != 0 && may_give_group(entry.gid);
+}
+
+// Modes are kept and owners are not (-A alone): a program that runs with the rights of its owner at the source would run here with
+// those of this account, which may be root's. It comes without the bit. A file that is staged is this account's, and its group's.
+bool EntryDecider::Job::would_be_anothers(const Entry& entry, const Decision& decision) const {
+  const Policy& policy = session_.policy_;
+  if (!policy.has(session::option_permissions) || policy.has(session::option_owner)) return false;
+  const bool is_new =
+      entry.type == EntryType::file && decision.verdict != Verdict::unchanged && decision.verdict != Verdict::change;
+  if (!is_new || (decision.task && decision.task->in_place)) return false;
+  return ((entry.mode & mode_setuid) != 0 && entry.uid != policy.uid) ||
+         ((entry.mode & mode_setgid) != 0 && entry.gid != policy.gid);
 }
 
 // A dry run: the directory would be made, or unlocked.
@@ -274,7 +287,9 @@ session::Items EntryDecider::Job::changes_of(const Entry& entry, const ports::Fi
   if (is_link) return items;
   items |= extended_changes(entry, stat, where);
   if (!policy.has(session::option_permissions)) return items;
-  const Current later{stat.mode, is_root ? entry.uid : stat.uid, entry.gid};  // set-id bits go with the owner that it gets
+  // Set-ID bits go with the owner that it gets, or has.
+  const bool gets_owner = policy.has(session::option_owner);
+  const Current later{stat.mode, gets_owner && is_root ? entry.uid : stat.uid, gets_owner ? entry.gid : stat.gid};
   uint32_t mode = wanted_mode(policy, later, attributes_of(entry));
   if ((mode & mode_setgid) != 0 && !may_give_group(entry.gid)) mode &= ~mode_setgid;  // chmod(2) leaves it out
   if (mode != stat.mode) items |= session::item_mode;

@@ -37,7 +37,7 @@ struct Decision {
   uint64_t size_bytes = 0;                  // 0 also of a file whose length is not known
   uint64_t version = 0;                     // of a file
   bool attributes_refused = false;          // unchanged: as of apply_attributes
-  bool setid_refused = false;               // it comes without its set-ID bits, which this peer may not bring
+  bool setid_refused = false;               // it comes without its set-ID bits: as of words_of_no_setid
   bool stays = false;                       // --update or --ignore-existing: what is not known to be the source's
   FileTaskRef task;                         // send, pieces
   std::vector<session::Want::Range> wants;  // pieces: what lacks

@@ -66,6 +66,7 @@ class EntryDecider::Job {
   [[nodiscard]] session::Items extended_changes(const session::Entry& entry, const ports::FileStat& stat, Where where);
   [[nodiscard]] bool may_give_group(uint32_t gid);
   [[nodiscard]] bool loses_setid(const session::Entry& entry);
+  [[nodiscard]] bool would_be_anothers(const session::Entry& entry, const Decision& decision) const;
   [[nodiscard]] session::Items done_to(const session::Entry& entry) const;
   // `done`: of item_sent, item_made and item_content. `there`: what stays, or is replaced by its like; nullptr: it is new.
   [[nodiscard]] session::Items items_of(session::Items done, const session::Entry& entry, const ports::FileStat* there) {

@@ -175,7 +175,7 @@ struct End {
 // destination -> source: every entry has ended, directories have their times, everything is synced.
 struct Summary {
   uint64_t files_ok = 0, files_unchanged = 0, files_failed = 0, bytes = 0;
-  uint64_t setid_refused = 0;  // of files_failed: what is here without its set-ID bits, which this peer may not bring
+  uint64_t setid_refused = 0;  // of files_failed: what is here without its set-ID bits, as of words_of_no_setid
 };
 // Either way, while jobs are in the disk: how many steps they made, and for how long there was none.
 struct Alive {

@@ -34,8 +34,9 @@ std::string words_of_receiver_errno(int error_number) {
 
 std::string words_of_no_setid(uint64_t count) {
   return fmt::format(
-      "{} files and directories come without the set-user-ID or set-group-ID bit or the capabilities that they have at the source, "
-      "which this peer may not bring: `setid = true` of the receiver's [peer.NAME] allows it",
+      "{} files and directories come without the set-user-ID or set-group-ID bit or the capabilities that they have at the source: "
+      "this peer may not bring them (`setid = true` of the receiver's [peer.NAME] allows it), or they would be those of another "
+      "owner or group (-a keeps both)",
       count);
 }
 

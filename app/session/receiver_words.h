@@ -19,7 +19,7 @@ inline constexpr int errno_of_no_backup = EBADSLT;   // a directory with content
 inline constexpr std::string_view words_of_left_out_device =
     "skipping non-regular file: only a receiver that is root makes devices";
 [[nodiscard]] std::string words_of_receiver_errno(int error_number);
-// Of files and directories that came without their set-ID bits, as this peer has no right to them.
+// Of files and directories that came without their set-ID bits, as this peer has no right to them, or as owners are not kept.
 [[nodiscard]] std::string words_of_no_setid(uint64_t count);
 // How a session ends that another one is to follow, as so many files changed while they were read.
 [[nodiscard]] Error changed_files(uint64_t count);

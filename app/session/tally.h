@@ -14,7 +14,7 @@ struct Tally {
   // Only a destination counts these apart; a source that could not list something counts it as a
   // file that failed or vanished.
   uint64_t attributes_refused = 0;  // files (delivered or unchanged) and directories whose file system refuses their mode or times
-  uint64_t setid_refused = 0;       // without their set-ID bits, which this peer may not bring
+  uint64_t setid_refused = 0;       // without their set-ID bits, as of words_of_no_setid
   uint64_t unlisted_failed = 0, unlisted_vanished = 0;  // what the source could not even list
   // `bytes` is durable at the destination, of files that have not failed, and never more than
   // bytes_total. What earlier sessions of the transfer moved of the files that this session has

@@ -1,5 +1,8 @@
 // Set-ID bits and capabilities of a peer that may not bring them: the files and directories that are without them count, and no
 // others.
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 
 #include "app/recv/leaves.h"
@@ -78,6 +81,32 @@ TEST_CASE("setid__what_stays_as_it_is__loses_nothing") {
   CHECK_FALSE(place.counts(directory("d", 02775), 5, 6));
   CHECK_FALSE(place.counts(pipe, 5, 6));
   CHECK(place.counts(file("new", 3, 04755), 5, 6));  // what stood before it has stayed, and this one has not
+}
+
+// -A alone keeps modes. Whose rights a program has at the source is not kept with them.
+TEST_CASE("setid__modes_without_owners__a_program_of_another_comes_without_its_bits_and_counts") {
+  constexpr uint32_t modes = (archive_options & ~session::option_owner) | session::option_acls;
+  for (const uint32_t more : {0u, uint32_t{session::option_dry_run}}) {
+    Without place(0, modes | more, true);
+    CHECK(place.counts(file("f", 3, 04755), 5, 0));
+    CHECK(place.counts(file("f", 3, 02755), 0, 6));
+    CHECK_FALSE(place.counts(file("f", 3, 06755), 0, 0));
+    CHECK_FALSE(place.counts(file("f", 3, 0755), 5, 6));
+    CHECK_FALSE(Without(0, modes | session::option_owner | more, true).counts(file("f", 3, 06755), 5, 6));
+    CHECK_FALSE(Without(0, (modes & ~session::option_permissions) | more, true).counts(file("f", 3, 06755), 5, 6));
+  }
+}
+
+TEST_CASE("setid__modes_without_owners__bits_that_do_not_come_are_no_difference") {
+  Without place(::getuid(), (archive_options & ~session::option_owner) | session::option_acls | session::option_itemize, true);
+  place.temporary.write("f", "abc");
+  REQUIRE(::chmod(place.temporary.path("f").c_str(), 0755) == 0);
+  const timespec times[2] = {{0, UTIME_OMIT}, {1'000'000'000, 123'456'789}};
+  REQUIRE(::utimensat(AT_FDCWD, place.temporary.path("f").c_str(), times, 0) == 0);
+  const Decision unchanged = place.look(file("f", 3, 06755), ::getuid() + 1, ::getgid() + 1);
+  CHECK(unchanged.verdict == session::Verdict::unchanged);
+  CHECK(unchanged.items == 0);
+  CHECK((place.stat_of("f").st_mode & 07777) == 0755);
 }
 
 TEST_CASE("setid__capabilities_of_a_program__count_as_the_bits_do") {
