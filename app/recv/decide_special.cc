@@ -71,20 +71,24 @@ int EntryDecider::Job::place_special(const Entry& entry, const std::string& path
   return error < 0 ? error : finished;
 }
 
-void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
+// Whatever stands there, and wherever it would be made.
+bool EntryDecider::Job::may_not_be_made(const Entry& entry, Decision& decision) {
   const Policy& policy = session_.policy_;
+  if (!is_special(entry.type)) return false;
   if (!policy.has(session::option_specials)) {
     failed(decision, -EPERM);
-    return;
-  }
-  if (!policy.devices) {
+  } else if (!policy.devices) {
     failed(decision, -session::errno_of_no_devices);
-    return;
-  }
-  if (entry.type == EntryType::device && policy.uid != 0) {  // as rsync does
+  } else if (entry.type == EntryType::device && policy.uid != 0) {  // as rsync does
     decision.verdict = Verdict::left_out;
-    return;
+  } else {
+    return false;
   }
+  return true;
+}
+
+void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
+  if (may_not_be_made(entry, decision)) return;
   const std::string_view name = split_path(decision.path).name;
   ports::FileStat stat;
   const int found = files_.stat_at(parent_->fd(), name, stat, false);

@@ -185,6 +185,7 @@ void EntryDecider::Job::decide_in_missing_directory(const Entry& entry, Decision
   decision.verdict = Verdict::done;
   decision.error_number = 0;
   const bool is_file = entry.type == EntryType::file;
+  if (may_not_be_made(entry, decision)) return;
   if (would_become_link(entry, decision)) return;
   const auto older = find_older(entry, decision.path);
   if (older && take_from_older(entry, *older, nullptr, decision)) return;

@@ -52,6 +52,7 @@ class EntryDecider::Job {
   void decide_file(const session::Entry& entry, uint64_t index, Decision& decision);
   [[nodiscard]] int look_for(const std::string& path, std::string_view name, ports::FileStat& stat);
   int place_symlink(const session::Entry& entry, const std::string& path);
+  [[nodiscard]] bool may_not_be_made(const session::Entry& entry, Decision& decision);
   void decide_special(const session::Entry& entry, Decision& decision);
   [[nodiscard]] int make_special(const session::Entry& entry, std::string_view temporary);
   int place_special(const session::Entry& entry, const std::string& path);

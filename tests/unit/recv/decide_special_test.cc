@@ -60,4 +60,23 @@ TEST_CASE("special__a_receiver_that_is_not_root__leaves_devices_out_and_makes_pi
   CHECK_FALSE(place.temporary.has("device"));
 }
 
+// As in a directory that is there.
+TEST_CASE("special__in_a_directory_that_a_dry_run_has_not_made__what_the_run_leaves_out_or_refuses_is_told") {
+  Place place(archive_options | session::option_specials | session::option_dry_run);
+  Policy policy = place.policy;
+  const bool may = GENERATE(true, false);
+  policy.uid = 1000;
+  policy.devices = may;
+  EntryDecider decider(*place.root->opened(), *place.directories, policy, "", place.owner, place.linked);
+  const DecidedEntries decided =
+      decider.decide({directory("d"), special("d/device", EntryType::device, ports::SpecialKind::character),
+                      special("d/pipe", EntryType::special, ports::SpecialKind::fifo)},
+                     0);
+  REQUIRE_FALSE(decided.fatal.has_value());
+  CHECK(decided.decisions.at(0).verdict == session::Verdict::make);
+  CHECK(decided.decisions.at(1).verdict == (may ? session::Verdict::left_out : session::Verdict::failed));
+  CHECK(decided.decisions.at(2).verdict == (may ? session::Verdict::make : session::Verdict::failed));
+  CHECK(decided.decisions.at(2).error_number == (may ? 0 : session::errno_of_no_devices));
+}
+
 }  // namespace ccixfer::recv::test
