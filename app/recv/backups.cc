@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/recv/caseless_names.h"
+#include "app/recv/directories.h"
 #include "app/recv/names.h"
 #include "app/recv/pieces.h"
 #include "app/session/limits.h"
@@ -59,9 +60,23 @@ int Backups::keep(int parent, std::string_view path, Before before) {
   return error;
 }
 
-int Backups::would_keep(std::string_view path, Before before) const {
+int Backups::would_keep(int parent, std::string_view path, Before before) {
   if (before == Before::removed && is_backup(path)) return 0;
-  return split_path(path).name.size() + how_.suffix.size() > session::name_bytes_max ? -ENAMETOOLONG : 0;
+  std::string name = std::string(split_path(path).name) + how_.suffix;
+  const std::string in(how_.directory ? join_path(how_.directory->path, split_path(below_base(path, base_, false)).parent)
+                                      : std::string(split_path(path).parent));
+  const std::lock_guard lock(mutex_);
+  if (const int error = free_name(in, name); error < 0) return error;
+  if (name.size() > session::name_bytes_max) return -ENAMETOOLONG;
+  if (!how_.directory) return has_no_place(parent, name) ? -session::errno_of_no_backup : 0;
+  const int top = open_side(root_, *how_.directory);
+  if (top < 0) return 0;  // it would be made
+  const HeldFile held(files_, top);
+  return has_no_place(top, join_path(split_path(below_base(path, base_, false)).parent, name)) ? -session::errno_of_no_backup : 0;
+}
+
+bool Backups::has_no_place(int directory, const std::string& name) const {
+  return is_empty_directory(files_, directory, name) == -ENOTEMPTY;
 }
 
 int Backups::keep_what_stands(int parent, std::string_view path) {

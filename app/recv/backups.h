@@ -43,8 +43,9 @@ class Backups {
   [[nodiscard]] int keep(int parent, std::string_view path, Before before);
   // The source has something at `path`, which is decided from here on: no backup takes that name, but the next one of its kind.
   void note(std::string_view path);
-  // What a dry run can tell of that: -ENAMETOOLONG, its name has no room for the suffix; else 0.
-  [[nodiscard]] int would_keep(std::string_view path, Before before) const;
+  // What a dry run can tell of that: -ENAMETOOLONG, its name has no room for the suffix; -errno_of_no_backup, a directory with
+  // content, or what the source has, stands where the backup would be; else 0.
+  [[nodiscard]] int would_keep(int parent, std::string_view path, Before before);
   // What was kept stays kept through a power cut: the names in a backup directory are synced. Those beside the files are synced
   // with the names of the files.
   [[nodiscard]] int sync();
@@ -61,6 +62,7 @@ class Backups {
   [[nodiscard]] int free_name(std::string_view directory, std::string& name);
   [[nodiscard]] std::string as_one(std::string path) const;
   [[nodiscard]] int keep_what_stands(int parent, std::string_view path);
+  [[nodiscard]] bool has_no_place(int directory, const std::string& name) const;
   [[nodiscard]] int sync_all();
   [[nodiscard]] int open_top();
   [[nodiscard]] int open_twin(std::string_view directory);

@@ -43,6 +43,7 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
   const bool is_new = !there || (session_.base_made_ && entry.path.empty());
   decision.items = is_new ? items_of_new(session::item_made, entry, find_older(entry, decision.path)) : items_of(0, entry, &stat);
   if (dry()) {
+    if (found == 0 && would_fail(&stat, decision, Backups::Before::removed)) return;
     decision.verdict = !there ? Verdict::make : differs(entry, stat) ? Verdict::change : Verdict::done;
     return;
   }
@@ -105,7 +106,7 @@ void EntryDecider::Job::decide_leave(uint64_t index, Decision& decision) {
 
 // The directory is empty, or --delete empties it.
 int EntryDecider::Job::make_room(const std::string& path, std::string_view name) {
-  const int error = is_empty_directory(name);
+  const int error = is_empty_directory(files_, parent_->fd(), name);
   if (error != -ENOTEMPTY || session_.deletions_ == nullptr) return error;
   const int made = session_.deletions_->make_room(path);
   if (is_no_space(-made)) fatal_ = fatal_error(-made, path);  // for the backups of what was in it
@@ -124,23 +125,11 @@ int EntryDecider::Job::replace_by(std::string_view temporary, const std::string&
   return error;
 }
 
-bool EntryDecider::Job::would_fail(const ports::FileStat* there, Decision& decision) const {
+bool EntryDecider::Job::would_fail(const ports::FileStat* there, Decision& decision, Backups::Before before) const {
   if (!dry() || session_.backups_ == nullptr || there == nullptr || there->type == ports::FileType::directory) return false;
-  const int error = session_.backups_->would_keep(decision.path, Backups::Before::replaced);
+  const int error = session_.backups_->would_keep(parent_->fd(), decision.path, before);
   if (error < 0) failed(decision, error);
   return error < 0;
-}
-
-int EntryDecider::Job::is_empty_directory(std::string_view name) {
-  const int fd = files_.open(parent_->fd(), name, {.directory = true}, 0);
-  if (fd < 0) return fd;
-  bool empty = true;
-  const auto seen = [&empty](std::string_view) { empty = false; };
-  int more = files_.read_directory_part(fd, true, seen);
-  while (more > 0 && empty) more = files_.read_directory_part(fd, false, seen);
-  files_.close(fd);
-  if (more < 0) return more;
-  return empty ? 0 : -ENOTEMPTY;
 }
 
 }  // namespace ccixfer::recv

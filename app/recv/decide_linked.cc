@@ -94,7 +94,7 @@ bool EntryDecider::Job::becomes_link(const Entry& entry, uint64_t index, Decisio
                                : items_of(done_to_further_name, entry, replaces_file ? &stat : nullptr);
   if (session_.policy_.has(session::option_itemize)) decision.target = entry.linked_to;
   if (dry()) {
-    decision.verdict = Verdict::make;
+    if (!would_fail(found == 0 ? &stat : nullptr, decision)) decision.verdict = Verdict::make;
     return true;
   }
   leads_ = entry.linked_to;

@@ -296,7 +296,7 @@ bool Deletions::remove(Frame& in, const std::string& path, bool is_directory, De
     if (error >= 0) error = files_.unlink_at(fd, split_path(path).name, is_directory);
     if (is_directory && error >= 0) known_.forget(path);
   }
-  if (dry() && !is_directory && backups_ != nullptr && fd >= 0) error = backups_->would_keep(path, Backups::Before::removed);
+  if (dry() && !is_directory && backups_ != nullptr && fd >= 0) error = backups_->would_keep(fd, path, Backups::Before::removed);
   if (error == -ENOENT && fd >= 0) return true;
   if (error < 0) {
     in.keeps = true;

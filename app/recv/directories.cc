@@ -29,6 +29,18 @@ bool is_in(std::string_view path, std::string_view outer) {
 
 }  // namespace
 
+int is_empty_directory(ports::FileSystem& files, int parent, std::string_view name) {
+  const int fd = files.open(parent, name, {.directory = true}, 0);
+  if (fd < 0) return fd;
+  bool empty = true;
+  const auto seen = [&empty](std::string_view) { empty = false; };
+  int more = files.read_directory_part(fd, true, seen);
+  while (more > 0 && empty) more = files.read_directory_part(fd, false, seen);
+  files.close(fd);
+  if (more < 0) return more;
+  return empty ? 0 : -ENOTEMPTY;
+}
+
 bool KnownDirectories::Expected::is(const ports::FileIdentity& found, bool with_generation) const {
   if (!lasting) return identity.type == found.type;
   return with_generation && has_generation ? identity == found : same_number(identity, found);

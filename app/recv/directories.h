@@ -29,6 +29,9 @@ namespace ccixfer::recv {
 
 inline constexpr size_t directories_known_max = 32'768;
 
+// Whether anything is in a directory: 0, -ENOTEMPTY, or another -errno.
+[[nodiscard]] int is_empty_directory(ports::FileSystem& files, int parent, std::string_view name);
+
 // The directories of one session. Calls return 0 or -errno; -ESTALE: the path no longer leads to the
 // directory that this session used. Thread-safe. Bounds: known_max paths and those that are not left
 // yet. In a larger tree, directories that were left are checked when they are forgotten, and not again

@@ -94,9 +94,9 @@ class EntryDecider::Job {
   [[nodiscard]] int make_room(const std::string& path, std::string_view name);
   // An empty directory may stand at the path. 0 or -errno, and then `temporary` is still there.
   [[nodiscard]] int replace_by(std::string_view temporary, const std::string& path);
-  [[nodiscard]] int is_empty_directory(std::string_view name);
   // Of a dry run: what stands there cannot be kept, so it stays, and the entry fails. `there`: nullptr, nothing does.
-  [[nodiscard]] bool would_fail(const ports::FileStat* there, Decision& decision) const;
+  [[nodiscard]] bool would_fail(const ports::FileStat* there, Decision& decision,
+                                Backups::Before before = Backups::Before::replaced) const;
   [[nodiscard]] bool was_delivered(const session::Entry& entry, const std::string& path, const ports::FileStat& stat);
   // `in_place`: the file that is written into; nullptr: a new one is staged.
   void begin_task(const session::Entry& entry, uint64_t index, const ports::FileStat* in_place, Decision& decision);

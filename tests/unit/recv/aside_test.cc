@@ -399,6 +399,25 @@ TEST_CASE("backups__it_cannot_be_kept__the_old_file_stays") {
 }
 
 // What stands in the way is the directory of the backup's name, and not the link itself.
+// Where a directory with content stands in the backup's place, beside the file or in the backup directory.
+TEST_CASE("backups__a_backup_has_no_place__a_dry_run_says_that_it_fails") {
+  const bool in_directory = GENERATE(false, true);
+  AsidePlace place(options | session::option_dry_run);
+  place.put("new/f", "before");
+  place.put("new/g", "before");
+  place.put(in_directory ? "kept/f/x" : "new/f~/x", "content");
+  std::filesystem::create_directories(place.temporary.path(in_directory ? "kept/g" : "new/g~"));
+  place.keep(in_directory ? std::optional(SidePlace{"kept"}) : std::nullopt, in_directory ? "" : "~");
+  for (const Entry& entry : {file("f", 4), link("f", "elsewhere"), directory("f")}) {
+    const Decision decision = place.decide_one(entry);
+    CHECK(decision.verdict == Verdict::failed);
+    CHECK(decision.error_number == session::errno_of_no_backup);
+  }
+  CHECK(place.decide_one(file("g", 4)).verdict == Verdict::send);  // an empty one goes
+  CHECK(place.decide_one(link("g", "elsewhere")).verdict == Verdict::make);
+  CHECK(place.decide_one(directory("g")).verdict == Verdict::make);
+}
+
 TEST_CASE("backups__a_link_whose_backup_has_no_place__the_old_one_stays_and_the_reason_is_true") {
   AsidePlace place;
   REQUIRE(::symlink("there", place.temporary.path("new/l").c_str()) == 0);
