@@ -429,8 +429,12 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
   }
   if (result < 0) {
     if (frame.fd >= 0) files.close(frame.fd);
-    path_ = source.given;
-    tell_errno(out, result);
+    // What was listed by its name is told by it, so that it can be listed again.
+    if (options_.list) lose(frame.range, result);
+    if (!frame.from_list || frame.range.empty()) {
+      path_ = source.given;
+      tell_errno(out, result);
+    }
     root_listed_.is_whole = false;
     ++current_;
     return;

@@ -128,6 +128,19 @@ TEST_CASE("walk__names_below_what_cannot_be_opened__are_told_each") {
   }
 }
 
+TEST_CASE("walk__names_below_a_source_that_cannot_be_opened__are_told_each_and_no_source_in_their_place") {
+  const Tree tree;
+  const std::string why = ": Permission denied";
+  const auto listed = [&](const std::vector<std::string>& names, bool whole) {
+    Listing listing;
+    listing.files.hook = [](std::string_view call, std::string_view name) { return call == "open" && name == "." ? -EACCES : 0; };
+    list(listing, tree.of_names(names, whole));
+    return listing.lines;
+  };
+  for (const bool whole : {false, true}) CHECK(listed({"d/a", "f"}, whole) == Lines{"! d/a" + why, "! f" + why});
+  CHECK(listed({".", "d/a"}, true) == Lines{"! " + tree.dir.path("t/") + why, "! d/a" + why});
+}
+
 // Beyond the levels that are held open a directory is opened again.
 TEST_CASE("walk__directory_of_listed_names_cannot_be_opened_again__they_are_told_each") {
   const Tree tree;
