@@ -92,10 +92,12 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
                      const session::TweaksRef& tweaks, const std::vector<std::optional<Chosen>>& lists, bool one_file) {
   const SessionServices& services = loop.services();
   const auto rate = std::make_shared<recv::RateAllowance>(loop.rate_bytes_per_s());  // of all that this command pulls
+  const auto earlier = places.size() > 1 ? std::make_shared<recv::EarlierSources>() : nullptr;
   CommandEnd end;
   const bool is_one_of_several = places.size() > 1;
   bool is_all_missing = is_one_of_several;
   for (const Place& place : places) {
+    if (earlier) earlier->next_source();
     const Target& target = place.targets.front();
     DialPlan plan = make_plan(services, target.address, command.transfer);
     plan.hello.direction = session::Direction::pull;
@@ -124,6 +126,7 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     part.asked = recv::asked_for(plan.open.path, plan.open.options);  // each peer may send what it was asked for, and no more
     part.asked->list = plan.open.list;
     part.asked->one_file = one_file;
+    part.asked->earlier = earlier;
     if (security) secure_plan(plan, *security, place);
     plan.make_role = [&services, &receipt, part, uri = target.address](session::Link& link, const RoleWish& wish) mutable {
       part.tries_changed_again = wish.tries_changed_again;

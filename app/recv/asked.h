@@ -6,12 +6,14 @@
 // and not ended, so that nothing is ever below a link; or its name comes twice or out of the order of
 // a walk. Memory: two strings for each level.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "app/filter/path_list.h"
+#include "app/recv/earlier_sources.h"
 #include "app/session/entry.h"
 #include "core/base/result.h"
 
@@ -26,6 +28,7 @@ struct Asked {
   bool links = false;
   bool recursive = false;
   bool one_file = false;  // nothing else is of use: source_selection, before anything is made
+  std::shared_ptr<EarlierSources> earlier = {};  // of several sources; none: there is one
 };
 // `path` as in Open, below what the peer serves, and session::Option bits.
 [[nodiscard]] Asked asked_for(std::string_view path, uint32_t options);

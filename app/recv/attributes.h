@@ -25,6 +25,8 @@ struct Attributes {
   if (entry.has_extended) attributes.extended = std::make_shared<const std::vector<session::ExtendedAttribute>>(entry.extended);
   return attributes;
 }
+// Those that something has, and keeps.
+[[nodiscard]] inline Attributes attributes_of(const ports::FileStat& stat) { return {stat.mode, stat.uid, stat.gid, stat.mtime}; }
 
 inline constexpr uint32_t mode_setuid = 04000, mode_setgid = 02000;
 

@@ -40,9 +40,12 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
     return;
   }
   const bool there = found == 0 && stat.type == ports::FileType::directory;
+  const bool keeps_own = came_from_earlier_source(decision);  // those of the first source that has it
   const bool is_new = !there || (session_.base_made_ && entry.path.empty());
   decision.items = is_new ? items_of_new(session::item_made, entry, find_older(entry, decision.path)) : items_of(0, entry, &stat);
+  if (keeps_own) decision.items = 0;
   if (dry()) {
+    if (keeps_own) return;
     if (found == 0 && would_fail(&stat, decision, Backups::Before::removed)) return;
     decision.verdict = !there ? Verdict::make : differs(entry, stat) ? Verdict::change : Verdict::done;
     return;
@@ -53,7 +56,8 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
       return;
     }
     const bool unlocked = (stat.mode & owner_all) != owner_all && unlock(decision.path, stat.mode | owner_all);
-    session_.open_directories_.enter({decision.path, index, attributes_of(entry), false, unlocked, stat.mode, false});
+    const Attributes attributes = keeps_own ? attributes_of(stat) : attributes_of(entry);
+    session_.open_directories_.enter({decision.path, index, attributes, false, unlocked, stat.mode, false});
     return;
   }
   if (found == 0) {

@@ -140,7 +140,12 @@ Decision EntryDecider::Job::decide(const Entry& entry, uint64_t index) {
   if (root_.ignores_case && entry.type != EntryType::leave && !session_.caseless_names_.take(decision.path, is_directory))
     return failed(decision, -session::errno_of_same_name);
   if (session_.backups_ != nullptr && entry.type != EntryType::leave) session_.backups_->note(decision.path);
-  place(entry, index, decision);
+  if (!is_directory && came_from_earlier_source(decision)) {
+    stays_ = true;
+    if (entry.type == EntryType::file) decision.verdict = Verdict::unchanged;
+  } else {
+    place(entry, index, decision);
+  }
   if (is_in_locked(decision)) decide_in_missing_directory(entry, decision);
   // A directory is made and left all the same, so that what is in it arrives.
   if (entry.unknown_mandatory != 0) failed(decision, -session::errno_of_unknown_field);
@@ -185,7 +190,7 @@ void EntryDecider::Job::decide_in_missing_directory(const Entry& entry, Decision
   decision.verdict = Verdict::done;
   decision.error_number = 0;
   const bool is_file = entry.type == EntryType::file;
-  if (may_not_be_made(entry, decision)) return;
+  if (came_from_earlier_source(decision) || may_not_be_made(entry, decision)) return;
   if (would_become_link(entry, decision)) return;
   const auto older = find_older(entry, decision.path);
   if (older && take_from_older(entry, *older, nullptr, decision)) return;
@@ -209,12 +214,15 @@ void EntryDecider::Job::place(const Entry& entry, uint64_t index, Decision& deci
       ports::FileStat stat;
       const bool there = root_.fd >= 0 && files_.fstat(root_.fd, stat) >= 0;
       const bool is_new = !there || session_.base_made_;
+      const bool keeps_own = there && came_from_earlier_source(decision);
       here_ = {root_.fd, "."};
       decision.items =
           is_new ? items_of_new(session::item_made, entry, find_older(entry, decision.path)) : items_of(0, entry, &stat);
       if (dry() && root_.fd < 0) decision.verdict = Verdict::make;
-      if (dry() && there && differs(entry, stat)) decision.verdict = Verdict::change;
-      if (!dry()) session_.open_directories_.enter({decision.path, index, attributes_of(entry), false, false, 0, false});
+      if (keeps_own) decision.items = 0;
+      if (dry() && there && !keeps_own && differs(entry, stat)) decision.verdict = Verdict::change;
+      const Attributes attributes = keeps_own ? attributes_of(stat) : attributes_of(entry);
+      if (!dry()) session_.open_directories_.enter({decision.path, index, attributes, false, false, 0, false});
     } else {
       fatal_ = Error{ErrorKind::file_io, "the destination is the receiver's root: give the file a name"};
     }
@@ -337,8 +345,10 @@ DecidedEntries EntryDecider::decide(const std::vector<Entry>& entries, uint64_t 
       return decided;
     }
     const Decision& decision = decided.decisions.back();
-    // A file whose first name has failed before anything of it was looked at: what stands there is not it.
-    if (decision.verdict == Verdict::failed && entry.is_linked && entry.linked_to.empty()) linked_.fail(entry.path);
+    // A file whose first name has failed, or stays, before anything of it was looked at: what stands there is not it.
+    const bool is_not_it = decision.verdict == Verdict::failed || decision.stays;
+    if (is_not_it && entry.is_linked && entry.linked_to.empty()) linked_.fail(entry.path);
+    if (earlier_ && entry.type != EntryType::leave && decision.verdict != Verdict::failed) earlier_->add(decision.path);
     if (deletions_ != nullptr) deletions_->note(entry, decision.path);
   }
   decided.fatal = job.look_again();

@@ -16,6 +16,7 @@
 #include "app/recv/caseless_names.h"
 #include "app/recv/deletions.h"
 #include "app/recv/directories.h"
+#include "app/recv/earlier_sources.h"
 #include "app/recv/leaves.h"
 #include "app/recv/linked_names.h"
 #include "app/recv/older_file.h"
@@ -72,6 +73,8 @@ class EntryDecider {
   }
   // What --delete may take away: all entries are noted there, and directories are emptied for what takes their place.
   void set_deletions(Deletions* deletions) { deletions_ = deletions; }
+  // What they have brought stays: it is unchanged, and directories keep what they have.
+  void set_earlier(std::shared_ptr<EarlierSources> earlier) { earlier_ = std::move(earlier); }
   // The session's path names a directory that was made for it.
   void set_base_made() { base_made_ = true; }
   [[nodiscard]] DecidedEntries decide(const std::vector<session::Entry>& entries, uint64_t first_index);
@@ -89,6 +92,7 @@ class EntryDecider {
   OlderTrees* older_ = nullptr;
   Backups* backups_ = nullptr;
   Deletions* deletions_ = nullptr;
+  std::shared_ptr<EarlierSources> earlier_;
   bool base_ready_ = false;
   bool base_made_ = false;  // by this session: the directory that the session's path names
   std::string left_out_;    // --ignore-existing: what stands there is no directory and stays, so nothing in it can be made

@@ -40,6 +40,9 @@ class EntryDecider::Job {
   static Decision& failed(Decision& decision, int negative_errno);
   Decision& failed_or_fatal(Decision& decision, int negative_errno);
 
+  [[nodiscard]] bool came_from_earlier_source(const Decision& decision) const {
+    return session_.earlier_ != nullptr && session_.earlier_->have(decision.path);
+  }
   void place(const session::Entry& entry, uint64_t index, Decision& decision);
   void decide_directory(const session::Entry& entry, uint64_t index, Decision& decision);
   [[nodiscard]] bool unlock(const std::string& path, uint32_t mode);

@@ -51,6 +51,7 @@ Result<void> SessionRoot::begin(const std::string& path, const std::optional<Ask
   decider_ = std::make_unique<EntryDecider>(*root_, directories_, policy_, std::move(*base), owner_, linked_);
   decider_->set_aside(older_.get(), backups_.get());
   if (is_new) decider_->set_base_made();
+  if (asked) decider_->set_earlier(asked->earlier);
   if (asked) asked_.emplace(*asked);
   return {};
 }
