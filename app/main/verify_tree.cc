@@ -130,7 +130,8 @@ class Comparison {
 
   void missing(const Entry& entry) {
     // Nobody knows what stands in a directory that was told as unreadable.
-    if (!unlisted_.empty() && entry.path.starts_with(unlisted_ + "/")) return;
+    const bool is_unknown = !unlisted_.empty() && entry.path.starts_with(unlisted_ + "/");
+    if (is_unknown) return add({entry.path, entry.size_bytes, "unreadable", "not checked: " + printable(unlisted_)});
     add({entry.path, entry.size_bytes, "missing", {}});
   }
   void extra(const Found& found) {
@@ -141,7 +142,8 @@ class Comparison {
   void both(const Entry& wanted, const Found& found) {
     Verdict verdict{wanted.path, wanted.size_bytes, {}, {}};
     if (!found.problem.empty()) {
-      verdict.status = "altered";
+      unlisted_ = found.path;
+      verdict.status = "unreadable";
       verdict.reason = found.problem;
     } else if (!found.type || *found.type != wanted.type) {
       verdict.status = "altered";
@@ -219,7 +221,7 @@ class Comparison {
     if (*now.sha256 != *verdict.wanted->sha256) alter(verdict, "its content");
   }
 
-  std::string unlisted_;  // the last directory that could not be listed: what is in it comes next
+  std::string unlisted_;  // the last one that could not be looked at or listed: what is in it comes next
   const Process& process_;
   const bool archive_;
   const bool ignores_extra_;

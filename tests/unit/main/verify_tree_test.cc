@@ -11,7 +11,10 @@ using namespace ccixfer;
 using namespace ccixfer::program;
 using namespace ccixfer::program::test;
 
-TEST_CASE("verify__a_directory_that_cannot_be_read__is_told_and_nothing_in_it_is_missing") {
+namespace {
+
+// A tree that is delivered and verified by an account that is not root, for which root/v/a has that mode by then.
+std::string said_of(mode_t mode_of_directory) {
   std::optional<TemporaryDirectory> place;
   {
     const recv::test::NotRoot account;  // a place that it reaches
@@ -27,7 +30,7 @@ TEST_CASE("verify__a_directory_that_cannot_be_read__is_told_and_nothing_in_it_is
     REQUIRE(Ran(sending(push)).end.error.kind == ErrorKind::ok);
   }
   REQUIRE(::unlink(here.path("root/v/gone").c_str()) == 0);
-  REQUIRE(::chmod(here.path("root/v/a").c_str(), 0) == 0);
+  REQUIRE(::chmod(here.path("root/v/a").c_str(), mode_of_directory) == 0);
   REQUIRE(::chmod(here.path("receipt").c_str(), 0644) == 0);
   const recv::test::NotRoot account;
   VerifyCommand command;
@@ -36,7 +39,17 @@ TEST_CASE("verify__a_directory_that_cannot_be_read__is_told_and_nothing_in_it_is
   command.directory = here.path("root/v");
   const Error error = Ran([&](const Process& process) { return run_verify(process, command); }).end.error;
   CHECK(error.kind == ErrorKind::integrity);
-  CHECK(error.message.ends_with("0 altered, 1 missing, 0 extra, 1 unreadable"));
+  return error.message;
+}
+
+}  // namespace
+
+TEST_CASE("verify__a_directory_that_cannot_be_read__is_told_with_all_that_is_in_it") {
+  CHECK(said_of(0).ends_with("0 altered, 1 missing, 0 extra, 4 unreadable"));  // a, a/1, a/b, a/b/2
+}
+
+TEST_CASE("verify__a_directory_that_cannot_be_entered__all_that_is_in_it_is_unreadable") {
+  CHECK(said_of(0444).ends_with("0 altered, 1 missing, 0 extra, 3 unreadable"));  // a/1, a/b, a/b/2
 }
 
 // `send a DEST/b`: the sender's receipt has the name of the source.
