@@ -42,10 +42,12 @@ bool EntryDecider::Job::stays(const Entry& entry, const ports::FileStat& stat) c
   return session_.policy_.has(session::option_update) && are_files && entry.size_bytes != size_unknown && entry.mtime < stat.mtime;
 }
 
-// A file that stays, as far as it can be known by what the run would go by: an earlier run that was killed may have brought it.
+// A file that stays: an earlier run that was killed may have brought it. It is not read for that, also with --checksum.
 bool EntryDecider::Job::is_what_source_has(const Entry& entry, const std::string& path, const ports::FileStat& stat) {
   if (was_delivered(entry, path, stat)) return true;
-  return is_unchanged(entry, parent_->fd(), split_path(path).name, stat) && !differs(entry, stat);
+  const bool is_same = stat.type == ports::FileType::regular && stat.size_bytes == entry.size_bytes &&
+                       session_.policy_.has(session::option_times) && has_time(entry, stat);
+  return is_same && !differs(entry, stat);
 }
 
 bool EntryDecider::Job::is_unchanged(const Entry& entry, int parent, std::string_view name, const ports::FileStat& stat) {

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <filesystem>
 
 #include "tests/unit/recv/place.h"
@@ -93,6 +94,18 @@ TEST_CASE("entries__what_stays_and_is_the_sources__is_not_marked") {
     CHECK(place.decide_one(file("f", 4, 0600)).stays);  // nothing is touched: its mode is another one
     CHECK(place.stat_of("link").st_mtim.tv_sec != file("", 0).mtime.seconds);
   }
+}
+
+TEST_CASE("entries__what_stays_with_checksum__is_known_by_its_time_and_not_read") {
+  Place place(archive_options | session::option_ignore_existing | session::option_checksum);
+  put(place, "f", 0);
+  REQUIRE(::chmod(place.temporary.path("f").c_str(), 0644) == 0);
+  Entry entry = file("f", 4);
+  entry.has_digest = true;
+  entry.digest = session::file_digest({xxh3_128(as_bytes(std::string("new!")))});
+  place.files.hook = [](std::string_view call, std::string_view name) { return call == "open" && name == "f" ? -EIO : 0; };
+  CHECK_FALSE(place.decide_one(entry).stays);
+  place.files.hook = nullptr;
 }
 
 TEST_CASE("entries__update_without_times__what_a_killed_run_delivered_is_not_marked") {
