@@ -27,7 +27,7 @@ struct Asked {
   bool hard_links = false;
   bool links = false;
   bool recursive = false;
-  bool one_file = false;  // nothing else is of use: source_selection, before anything is made
+  bool one_file = false;                         // nothing else is of use: source_selection, before anything is made
   std::shared_ptr<EarlierSources> earlier = {};  // of several sources; none: there is one
 };
 // `path` as in Open, below what the peer serves, and session::Option bits.
