@@ -488,6 +488,18 @@ TEST_CASE("backups__the_source_has_a_file_of_that_name_in_the_backup_directory__
   CHECK(place.temporary.read("new/kept/f") == "same");
 }
 
+TEST_CASE("backups__the_source_has_the_backups_name_in_the_backup_directory__a_dry_run_says_that_it_fails") {
+  AsidePlace place(options | session::option_dry_run);
+  std::filesystem::create_directories(place.temporary.path("new/kept"));
+  place.put("new/z", "old z", 5);
+  place.put("new/kept/z", "same");
+  place.keep(SidePlace{"new/kept"}, "");
+  const DecidedEntries decided = place.decide({directory("kept"), file("kept/z", 4), file("z", 6)});
+  CHECK(decided.decisions[1].verdict == Verdict::unchanged);
+  CHECK(decided.decisions[2].verdict == Verdict::failed);
+  CHECK(decided.decisions[2].error_number == session::errno_of_no_backup);
+}
+
 // As a run of the day before left it.
 TEST_CASE("backups__a_directory_of_them_is_read_only__it_takes_the_backup_and_is_read_only_again") {
   const NotRoot account;
