@@ -149,7 +149,7 @@ CommandEnd pull_each(const Process& process, const ReceiveCommand& command, cons
     end.in_use = one.in_use;
     end.transfer = one.transfer;
     end.identity = one.identity;
-    if (end.in_use || loop.stopped()) break;
+    if (end.in_use || (loop.stopped() && !report::has_delivered(one.error.kind))) break;
   }
   if (is_all_missing) {
     end.error = {ErrorKind::source_selection, "none of the sources is there: name files or directories that exist"};

@@ -106,7 +106,7 @@ struct TransferLoop::Impl {
   ports::Handle pool_region;
   SessionServices services;
   bool begun = false;
-  bool stopped = false;
+  std::optional<Error> stopped_by;  // by a signal or at --stop-at
   bool given_up = false;
 };
 
@@ -166,7 +166,7 @@ TransferLoop::~TransferLoop() {
 bool TransferLoop::given_up() const { return impl_ && impl_->given_up; }
 const SessionServices& TransferLoop::services() const { return impl_->services; }
 host::PosixFileSystem& TransferLoop::files() { return impl_->files; }
-bool TransferLoop::stopped() const { return impl_->stopped; }
+bool TransferLoop::stopped() const { return impl_->stopped_by.has_value(); }
 uint64_t TransferLoop::rate_bytes_per_s() const { return impl_->rate.rate_bytes_per_s(); }
 
 class TransferLoop::ServeHandler final : public LoopHandler {
@@ -320,7 +320,7 @@ class TransferLoop::DialHandler final : public LoopHandler {
 
   bool turn(Instant now) override {
     if (impl_.rate.turn(now) && set_rate_) set_rate_(impl_.rate.rate_bytes_per_s(), now);
-    if (!impl_.stopped && impl_.stop && impl_.stop->is_reached(now)) stop_in_time();
+    if (!impl_.stopped_by && impl_.stop && impl_.stop->is_reached(now)) stop_in_time();
     impl_.turn(now, transfer_);
     const bool is_over = transfer_.ended() || transfer_.may_be_left();
     if (second_ && is_over) second_->end(now);
@@ -339,17 +339,17 @@ class TransferLoop::DialHandler final : public LoopHandler {
   void stood_still() override { transfer_.stood_still(); }
   Instant next_deadline() const override {
     const Instant speak = transfer_.moving() ? impl_.process.reporter.progress_due() : never;
-    const Instant stop = impl_.stopped || !impl_.stop ? never : impl_.stop->next_deadline();
+    const Instant stop = impl_.stopped_by || !impl_.stop ? never : impl_.stop->next_deadline();
     const Instant second = second_ ? second_->next_deadline() : never;
     return std::min({impl_.next_deadline(), transfer_.next_deadline(), speak, stop, second, jobs_until_});
   }
   void on_signal(int number, Instant now) override {
     impl_.process.reporter.set_now(now);
     if (number == SIGUSR1) return impl_.process.reporter.stats(impl_.process.counters);
-    impl_.stopped = true;
+    impl_.stopped_by = interruption("run the same command again to resume");
     impl_.process.reporter.warn("interrupted: the peer is told, what is durable stays: a second signal ends this at once");
-    transfer_.stop(interruption("run the same command again to resume"));
-    if (second_) second_->stop(interruption("run the same command again to resume"));
+    transfer_.stop(*impl_.stopped_by);
+    if (second_) second_->stop(*impl_.stopped_by);
   }
   CommandEnd end() const {
     CommandEnd end{transfer_.result(), transfer_.tally(), transfer_.transfer(), transfer_.identity(),
@@ -362,9 +362,9 @@ class TransferLoop::DialHandler final : public LoopHandler {
 
  private:
   void stop_in_time() {
-    impl_.stopped = true;
-    transfer_.stop({ErrorKind::timeout, fmt::format("stopped in time: --stop-at {}: run the same command again to resume",
-                                                    printable(impl_.stop_text))});
+    impl_.stopped_by = Error{ErrorKind::timeout, fmt::format("stopped in time: --stop-at {}: run the same command again to resume",
+                                                             printable(impl_.stop_text))};
+    transfer_.stop(*impl_.stopped_by);
   }
   // A source leaves its jobs behind, and the work pool's end would wait for a disk that does not answer.
   [[nodiscard]] bool leaves_jobs() const {
@@ -373,7 +373,7 @@ class TransferLoop::DialHandler final : public LoopHandler {
     return impl_.work.in_flight() > 0 && (is_cut_short || (is_push_ && !report::has_delivered(kind)));
   }
   [[nodiscard]] bool waits_for_jobs(Instant now) {
-    if (impl_.stopped || !leaves_jobs()) return false;
+    if (impl_.stopped_by || !leaves_jobs()) return false;
     if (jobs_until_ == never) jobs_until_ = after(now, jobs_patience);
     return now < jobs_until_;
   }
@@ -388,6 +388,7 @@ class TransferLoop::DialHandler final : public LoopHandler {
 };
 
 CommandEnd TransferLoop::dial(DialPlan plan, const Tally& all, std::optional<SecondPlan> second) {
+  if (impl_->stopped_by) return {*impl_->stopped_by, {}};
   if (auto begun = impl_->begin(); !begun) return {begun.error(), {}};
   plan.routers = impl_->node.routers;
   if (second) second->dial.routers = impl_->node.routers;

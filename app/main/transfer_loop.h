@@ -37,7 +37,8 @@ class TransferLoop {
   [[nodiscard]] CommandEnd serve(const AcceptorOptions& options, const ListenOptions& listen, ListenerTrust& trust,
                                  sandbox::Plan plan);
   // Runs one transfer to its end. `all` is what earlier transfers of this command moved, for the progress.
-  // `second`: of a member of a team that has a second receiver.
+  // `second`: of a member of a team that has a second receiver. Once a signal or --stop-at has stopped one, none begins any more:
+  // the end is that of the one that was stopped, which may itself have ended well in that moment.
   [[nodiscard]] CommandEnd dial(DialPlan plan, const Tally& all, std::optional<SecondPlan> second = {});
   // A transfer ended while jobs of it are in the disk, or a put comes (CommandEnd::in_use): the loop, and what they use besides it
   // (the root),

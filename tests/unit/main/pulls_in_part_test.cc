@@ -58,6 +58,24 @@ TEST_CASE("pulls_in_part__none_of_several_is_there__it_is_an_error_of_the_select
   CHECK_FALSE(to.has("d"));
 }
 
+// The last of what was to come may be complete in the very moment of the signal, and the next one's end would be none of this
+// one's.
+TEST_CASE("pulls_in_part__stopped_before_the_next_one__that_does_not_begin") {
+  const Ran ran([](const Process& process) -> CommandEnd {
+    auto loop = TransferLoop::create(process, insecure(), {}, {});
+    if (!loop) return {loop.error(), {}};
+    const auto dial = [&](uint32_t retries) {
+      TransferOptions options;
+      options.retries = retries;
+      return (*loop)->dial(make_plan((*loop)->services(), "tcp://127.0.0.1:1", options), {});
+    };
+    pthread_kill(pthread_self(), SIGTERM);
+    CHECK(dial(1000).error.kind == ErrorKind::interrupted);
+    return dial(0);
+  });
+  CHECK(of(ran.end) == "interrupted: interrupted: by a signal: run the same command again to resume");
+}
+
 // Who reads the list after 23 would send what an earlier run could not.
 TEST_CASE("pulls_in_part__the_list_of_what_failed_is_not_whole__it_does_not_look_so") {
   TemporaryDirectory here;
