@@ -30,6 +30,7 @@ Result<std::unique_ptr<ListenerTrust>> ListenerTrust::make(const Process& proces
   const auto without = listen.ticket ? policy::WithoutIdentity::make_and_keep : policy::WithoutIdentity::refuse;
   auto security = security_of_process(process, common, without);
   if (!security) return tl::unexpected(security.error());
+  warn_of_dates(process, *security);
   if (auto opened = trust->open_audit_log(); !opened) return tl::unexpected(opened.error());
   trust->security_ = std::move(*security);
   return trust;

@@ -361,6 +361,7 @@ CommandEnd run_route(const Process& process, const RouteCommand& command) {
   if (command.common.device) return {{ErrorKind::usage, "a router has all routing devices: --device: leave it out"}, {}};
   auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
   if (!security) return {security.error(), {}};
+  warn_of_dates(process, *security);
   const std::shared_ptr<ProcessTrust> trust = process_trust(*security, ListenerKind::router);
   auto audit = RouterAudit::open(process, command.audit_log, trust);
   if (!audit) return {audit.error(), {}};

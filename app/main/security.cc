@@ -73,8 +73,12 @@ Result<std::optional<Security>> security_of_process(const Process& process, cons
   if (security->identity.made)
     process.reporter.info("made an identity: " + trust::to_string(security->identity.identity.id()) + " in " +
                           security->identity.file);
-  if (const std::string words = words_of_dates(process.config, security->identity); !words.empty()) process.reporter.warn(words);
   return std::optional(std::move(*security));
+}
+
+void warn_of_dates(const Process& process, const std::optional<Security>& security) {
+  const std::string words = security ? words_of_dates(process.config, security->identity) : "";
+  if (!words.empty()) process.reporter.warn(words);
 }
 
 Result<TrustNews> read_again(const Security& security, const Config& config) {

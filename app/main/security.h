@@ -32,9 +32,11 @@ struct TrustNews {
 // Gives what was there before. Handshakes from now on are with the new; what has been proved stays so.
 TrustNews take(Security& security, TrustNews news);
 
-// none: --insecure was given. `without`: what happens if there is no identity. Warns of a certificate whose dates do not hold.
+// none: --insecure was given. `without`: what happens if there is no identity.
 [[nodiscard]] Result<std::optional<Security>> security_of_process(const Process& process, const CommonOptions& common,
                                                                   policy::WithoutIdentity without);
+// Of a listener or router: warns of a certificate of ours whose dates do not hold. Whoever dials hears that from its peer.
+void warn_of_dates(const Process& process, const std::optional<Security>& security);
 // The same for a configuration, places and options of a test.
 [[nodiscard]] Result<Security> make_security(const Config& config, policy::Places places, policy::WithoutIdentity without);
 

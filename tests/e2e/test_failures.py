@@ -144,6 +144,7 @@ def test_stopped_for_longer_than_its_timeout__it_goes_on():
 
 
 def test_hangup__a_transfer_ends_as_by_any_signal_and_says_so():
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup the commands would inherit that it is ignored, and heed it
     with Lab("hup") as lab:
         tree, root, told = lab.directory / "tree", lab.directory / "root", lab.directory / "told"
         for each in (tree, root):

@@ -168,7 +168,9 @@ TEST_CASE("security__read_again_with_a_certificate_that_has_expired__the_one_in_
   // At the start there is nothing else in force: it is taken, and said.
   Running command(
       [&](const Process& process) -> CommandEnd {
-        CHECK(security_of_process(process, {}, policy::WithoutIdentity::refuse));
+        const auto again = security_of_process(process, {}, policy::WithoutIdentity::refuse);
+        REQUIRE(again);
+        warn_of_dates(process, *again);
         return {};
       },
       config);
