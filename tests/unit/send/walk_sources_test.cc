@@ -151,6 +151,7 @@ TEST_CASE("walk__served_link_with_a_slash_behind__is_the_directory_where_that_ma
   link("around", "e");
   link("other", "../other");
   link("peeps", "../other/../pub/d");
+  link("up", ".");
   link("loop", "loop");
   link("absolute", dir.path("served/pub/d"));
   link("out", "../../outside");
@@ -178,6 +179,7 @@ TEST_CASE("walk__served_link_with_a_slash_behind__is_the_directory_where_that_ma
   CHECK(served_as("peeps/", "") == d);
   for (const char* name : {"other/", "peeps/"}) CHECK(served_as(name, "pub") == refused);  // nor is it told what is there
   CHECK(served_as("to-d/", "pub/to-d") == refused);
+  CHECK(served_as("up/", "pub/up") == refused);
   const Lines no_directory{"source_selection"};
   CHECK(served_as("to-d", "") == (links ? Lines{" -> d"} : no_directory));
   CHECK(served_as("file/", "") == (links ? Lines{" -> d/x"} : no_directory));
