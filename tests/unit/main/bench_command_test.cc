@@ -8,8 +8,6 @@ using namespace ccixfer::program::test;
 
 namespace {
 
-std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
-
 Running::Body measuring(const BenchCommand& command) {
   return [command](const Process& process) { return run_bench(process, command); };
 }

@@ -10,8 +10,6 @@ using namespace ccixfer::program::test;
 
 namespace {
 
-std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
-
 // Its endpoint, and what it does at each event: false ends it.
 class ByHand final : public LoopHandler {
  public:

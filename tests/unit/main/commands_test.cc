@@ -16,8 +16,6 @@ using namespace ccixfer::program::test;
 
 namespace {
 
-std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
-
 const std::string two_subnets =
     "[device.a]\nip = \"127.0.0.1\"\nas = 1\nsubnet = 1\nrouter = []\nrate = \"10Gb/s\"\n"
     "[device.b]\nip = \"127.0.0.1\"\nas = 1\nsubnet = 2\nrouter = []\nrate = \"1Gb/s\"\n";

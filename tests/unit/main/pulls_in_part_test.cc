@@ -10,12 +10,6 @@ using namespace ccixfer;
 using namespace ccixfer::program;
 using namespace ccixfer::program::test;
 
-namespace {
-
-std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
-
-}  // namespace
-
 // The end's "N files failed: see the lines above" has these lines above it.
 TEST_CASE("pulls_in_part__quiet__errors_of_what_has_no_name_are_said_too") {
   TemporaryDirectory from, to;

@@ -14,8 +14,6 @@ using namespace ccixfer::program::test;
 
 namespace {
 
-std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
-
 std::string device(const std::string& name, int subnet, const std::string& routers, const std::string& more = "") {
   return "[device." + name + "]\nip = \"127.0.0.1\"\nas = 1\nsubnet = " + std::to_string(subnet) + "\nrouter = [" + routers +
          "]\n" + more;

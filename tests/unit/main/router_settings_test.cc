@@ -11,8 +11,6 @@ using namespace ccixfer::program::test;
 
 namespace {
 
-std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
-
 RouteCommand router(const std::string& uri_file = "") {
   RouteCommand command;
   command.common = insecure();

@@ -93,6 +93,9 @@ class Said {
   int ends_[2] = {-1, -1};
 };
 
+// How a command ended, in words.
+inline std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
+
 // A member of an event, as it stands in the line.
 inline std::string member(const std::string& line, const std::string& name) {
   const size_t at = line.find("\"" + name + "\":");

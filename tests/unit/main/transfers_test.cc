@@ -17,8 +17,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
-
 // Under a cap of 1 byte/s the first two segments pass, and then nothing.
 const std::string without_end(16u << 20, 'x');
 

@@ -8,12 +8,6 @@ using namespace ccixfer;
 using namespace ccixfer::program;
 using namespace ccixfer::program::test;
 
-namespace {
-
-std::string of(const CommandEnd& end) { return std::string(error_row(end.error.kind).name) + ": " + end.error.message; }
-
-}  // namespace
-
 TEST_CASE("transfers__pull_to_standard_output__a_whole_file_and_nothing_else") {
   TemporaryDirectory from;
   const std::string content(3u << 20, 'x');  // more than one buffer
