@@ -44,6 +44,7 @@ class Names {
   }
   Names(const Names&) = delete;
   Names& operator=(const Names&) = delete;
+  // No addresses: there is no such name.
   void give(const std::string& name, std::vector<std::string> addresses) {
     const std::lock_guard lock(given_names.mutex);
     given_names.known[name] = std::move(addresses);
@@ -89,6 +90,7 @@ int getaddrinfo(const char* name, const char* service, const addrinfo* hints, ad
   }
   ++given_names.asked;
   given_names.changed.notify_all();
+  if (found->second.empty()) return EAI_NONAME;
   std::deque<ccixfer::inet::testing::GivenNames::Listed> list;
   for (const std::string& address : found->second) {
     auto& one = list.emplace_back();
