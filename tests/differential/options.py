@@ -259,7 +259,7 @@ ROWS = [
     Row("--numeric-ids", 0.10, same("--numeric-ids"), archive_only=True),
     Row("--checksum", 0.12, same("--checksum")),
     Row("--update", 0.12, same("-u"), without=("--hard-links",)),
-    Row("--size-only", 0.12, same("--size-only")),
+    Row("--size-only", 0.12, same("--size-only"), without=("--hard-links",)),
     Row("--whole-file", 0.08, same("-W")),
     Row("--compress", 0.15, same("-z")),
     Row("--delete", 0.35, delete),

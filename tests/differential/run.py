@@ -6,6 +6,7 @@ Exit code 1: some differ, and each says its seed, its commands and the differenc
 """
 import argparse
 import concurrent.futures
+import errno
 import os
 import pathlib
 import random
@@ -130,8 +131,9 @@ class Case:
                 copy = os.fsencode(self.place(side)) + b"/dst/" + (trees.child(at, path) if self.form != "file" else path)
                 try:
                     yield node, copy, os.lstat(copy)
-                except (FileNotFoundError, NotADirectoryError):
-                    continue
+                except OSError as error:
+                    if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                        raise
 
     def may_change(self, node, there):
         """What is there may get other attributes by a run."""
@@ -151,13 +153,42 @@ class Case:
             for kind in "fLpscb":
                 for node, copy, there in self.copies(kind):
                     if there.st_nlink > 1 and not stat.S_ISDIR(there.st_mode) and self.may_change(node, there):
-                        alone = copy + b".alone"
-                        subprocess.run(["cp", "-a", "--", copy, alone], check=True)
-                        os.rename(alone, copy)
+                        self.separate(copy)
+        if "--hard-links" in self.rows:
+            wanted = {}  # by file of a destination: what its names are at the source, and those names
+            for kind in "fLpscb":
+                for node, copy, there in self.copies(kind):
+                    if there.st_nlink > 1 and not stat.S_ISDIR(there.st_mode):
+                        nodes, copies = wanted.setdefault((there.st_dev, there.st_ino), (set(), []))
+                        nodes.add((node.kind, node.mode, node.uid, node.gid, node.mtime_ns, node.content, node.target, node.device))
+                        copies.append(copy)
+            for nodes, copies in wanted.values():
+                for copy in copies if len(nodes) > 1 else []:
+                    self.separate(copy)
         if "--ignore-existing" in self.rows:
             for _, copy, there in self.copies("d"):
                 if not stat.S_ISDIR(there.st_mode):
                     os.unlink(copy)
+
+    @staticmethod
+    def separate(copy):
+        alone = copy + b".alone"
+        subprocess.run(["cp", "-a", "--", copy, alone], check=True)
+        os.rename(alone, copy)
+
+    def excuse(self, ours, theirs, rsync_errors):
+        """Makes `theirs` equal where README.md says what differs."""
+        at = b"dst" if self.form != "tree" else b"dst/" + str(self.seed).encode()
+        for path, there in theirs[0].items():
+            here = ours[0].get(path)
+            if here is None:
+                continue
+            if "--backup" in self.rows and b"could not make way" in rsync_errors and here[0] == "d" and here[4] == "now":
+                there = theirs[0][path] = (*there[:4], "now", *there[5:])
+            below = path[len(at) + 1:] if path.startswith(at + b"/") else b"" if path == at else None
+            source = self.source_tree.get(below)
+            if source and source.xattrs == here[-1] and trees.without_group(here[-1]) == there[-1]:
+                theirs[0][path] = (*there[:-1], here[-1])
 
     def items(self, lines):
         for change in self.same_items:
@@ -175,7 +206,7 @@ class Case:
         command, (code, output, errors) = self.ccixfer([])
         rsync_command, (rsync_code, rsync_output, rsync_errors) = self.rsync([])
         if rsync_code not in (0, 23, 24, 25):
-            raise sides.Broken(f"rsync ended with {rsync_code}: {rsync_errors!r}")
+            raise sides.RsyncBroke(f"rsync ended with {rsync_code}: {rsync_errors!r}")
         if code != rsync_code:
             wrong.append(f"exit code {code} (rsync {rsync_code})")
         if dry_code != code and not self.dry_may_differ:
@@ -184,7 +215,12 @@ class Case:
             ours, theirs = (len([line for line in lines.split(b"\n") if line.startswith(b"*deleting")]) for lines in (output, rsync_output))
             self.stopped = True
             return wrong + ([f"{ours} things deleted (rsync {theirs})"] if ours != theirs and self.itemizes else [])
-        wrong += trees.difference(self.snapshot("cx"), self.snapshot("rs"), self.compare_times, self.compare_modes, self.archive)
+        if "--hard-links" in self.rows and b"could not make way" in rsync_errors:
+            self.stopped = True
+            return wrong
+        ours, theirs = self.snapshot("cx"), self.snapshot("rs")
+        self.excuse(ours, theirs, rsync_errors)
+        wrong += trees.difference(ours, theirs, self.compare_times, self.compare_modes, self.archive)
         if self.itemizes:
             ours, theirs = self.items(sides.items_of_ccixfer(output)), self.items(sides.items_of_rsync(rsync_output))
             wrong += [f"-i: only ccixfer says {line!r}" for line in ours if line not in theirs]
@@ -217,6 +253,9 @@ def one(seed, peers, keep):
     case = Case(seed, peers)
     try:
         wrong = case.run()
+    except sides.RsyncBroke as problem:
+        # With -H it loses count of the files that it cannot place, about once in ten thousand runs.
+        wrong = None if "--hard-links" in case.rows else [f"{type(problem).__name__}: {problem}"]
     except (sides.Broken, OSError, TimeoutError) as problem:
         wrong = [f"{type(problem).__name__}: {problem}"]
     except subprocess.TimeoutExpired as problem:
@@ -270,7 +309,7 @@ def main():
     else:
         shutil.rmtree(work, ignore_errors=True)
     if hung:
-        print(f"{hung} seeds are passed over: rsync did not end")
+        print(f"{hung} seeds are passed over: rsync hung or broke")
     print(f"differential: {seeds} seeds, {differ} differ ({time.monotonic() - began:.1f} s)")
     return 1 if differ or seeds == 0 else 0
 

@@ -16,6 +16,10 @@ class Broken(Exception):
     """The comparison could not be made."""
 
 
+class RsyncBroke(Broken):
+    """It ended with an error of its own."""
+
+
 def run(command, cwd=None):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, env=ENVIRONMENT, cwd=cwd,
                           close_fds=False, check=False)

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import random
 import stat
+import struct
 import time
 import zlib
 
@@ -252,6 +253,15 @@ def snapshot(top, since_ns):
     if os.path.lexists(top):
         look(top, b"")
     return found, sorted(sorted(group) for group in inodes.values() if len(group) > 1)
+
+
+def without_group(xattrs):
+    """These, with no rights of the owning group in the access control list."""
+    name = "system.posix_acl_access"
+    acl = xattrs.get(name, b"")
+    entries = [struct.unpack_from("<HHI", acl, at) for at in range(4, len(acl), 8)]
+    changed = acl[:4] + b"".join(struct.pack("<HHI", tag, 0 if tag == 4 else rights, who) for tag, rights, who in entries)
+    return {**xattrs, name: changed} if acl else xattrs
 
 
 def difference(ours, theirs, times=True, modes=True, owners=True):
