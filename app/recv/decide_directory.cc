@@ -55,7 +55,8 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
       failed_or_fatal(decision, error);
       return;
     }
-    const bool unlocked = (stat.mode & owner_all) != owner_all && unlock(decision.path, stat.mode | owner_all);
+    const bool shuts_us_out = session_.policy_.uid != 0 && (stat.mode & owner_all) != owner_all;  // root needs no permission
+    const bool unlocked = shuts_us_out && unlock(decision.path, stat.mode | owner_all);
     const Attributes attributes = keeps_own ? attributes_of(stat) : attributes_of(entry);
     session_.open_directories_.enter({decision.path, index, attributes, false, unlocked, stat.mode, false});
     return;

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "app/session/receiver_words.h"
+#include "tests/unit/recv/not_root.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -255,6 +256,7 @@ TEST_CASE("entries__outer_directory_left_before_the_inner__what_is_in_it_is_left
 }
 
 TEST_CASE("entries__directory_that_lets_nobody_write__is_unlocked_and_its_mode_is_known") {
+  const NotRoot account;
   for (const uint32_t mode : {0500u, 0300u, 0600u, 0700u, 02500u}) {
     Watched place;
     ::mkdir(place.temporary.path("d").c_str(), 0755);
@@ -273,6 +275,7 @@ TEST_CASE("entries__directory_that_lets_nobody_write__is_unlocked_and_its_mode_i
 }
 
 TEST_CASE("entries__directory_that_may_not_be_unlocked__is_entered_all_the_same") {
+  const NotRoot account;
   Watched place;
   ::mkdir(place.temporary.path("d").c_str(), 0755);
   ::chmod(place.temporary.path("d").c_str(), 0555);

@@ -107,6 +107,7 @@ class FaultyFiles final : public ports::FileSystem {
     return fault("make_special_at", name, [&] { return files_.make_special_at(directory, name, kind, device, permissions); });
   }
   int set_mode_at(int directory, std::string_view name, uint32_t permissions) override {
+    note(fmt::format("mode {:o}", permissions));
     return fault("set_mode_at", name, [&] { return files_.set_mode_at(directory, name, permissions); });
   }
   int unlink_at(int directory, std::string_view name, bool is_directory) override {
@@ -171,6 +172,14 @@ class FaultyFiles final : public ports::FileSystem {
   }
   int set_acl(int fd, bool inherited, std::string_view acl) override {
     return fault("set_acl", "", [&] { return files_.set_acl(fd, inherited, acl); });
+  }
+  int list_attributes(int fd, std::vector<std::string>& names) override { return files_.list_attributes(fd, names); }
+  int get_attribute(int fd, std::string_view name, std::string& value) override { return files_.get_attribute(fd, name, value); }
+  int set_attribute(int fd, std::string_view name, std::string_view value) override {
+    return fault("set_attribute", name, [&] { return files_.set_attribute(fd, name, value); });
+  }
+  int remove_attribute(int fd, std::string_view name) override {
+    return fault("remove_attribute", name, [&] { return files_.remove_attribute(fd, name); });
   }
 
  private:

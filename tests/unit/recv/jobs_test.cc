@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/unit/recv/not_root.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -94,6 +95,7 @@ TEST_CASE("entries__new_tree__made_and_asked_for") {
 }
 
 TEST_CASE("leaves__read_only_directory_that_was_there__its_mode_comes_back") {
+  const NotRoot account;
   Place place(session::option_recursive);  // without -p its mode is its own
   ::mkdir(place.temporary.path("d").c_str(), 0755);
   ::chmod(place.temporary.path("d").c_str(), 0555);

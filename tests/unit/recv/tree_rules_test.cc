@@ -5,6 +5,7 @@
 
 #include "app/recv/opened_root.h"
 #include "tests/unit/recv/destination_fixture.h"
+#include "tests/unit/recv/not_root.h"
 
 namespace ccixfer::recv {
 
@@ -60,6 +61,7 @@ constexpr uint32_t without_modes = archive & ~session::option_permissions;
 }  // namespace
 
 TEST_CASE("destination__read_only_directory_with_its_own_mode__is_read_only_at_the_end") {
+  const NotRoot account;
   for (const uint32_t options : {without_modes, archive}) {
     CAPTURE(options);
     Rig rig(options);

@@ -97,6 +97,16 @@ TEST_CASE("entries__unchanged_and_attributes_alone_are_asked_for__its_set_id_bit
   for (const std::string& call : place.files.given) CHECK_FALSE(call.starts_with("mode"));
 }
 
+TEST_CASE("unchanged__a_directory_that_may_not_be_written_in__unlocked_by_its_owner_and_not_by_root") {
+  for (const uint32_t uid : {0u, somebody}) {
+    As place(uid, session::option_recursive);
+    ::chmod(place.temporary.path("d").c_str(), 0500);
+    CHECK(place.verdict(directory("d", 0755)) == Verdict::done);
+    CHECK(place.files.given == (uid == 0 ? Given{} : Given{"mode 700"}));
+    ::chmod(place.temporary.path("d").c_str(), 0700);
+  }
+}
+
 TEST_CASE("unchanged__as_it_was_listed__nothing_is_given_to_it") {
   As place(0, archive_options);
   CHECK(place.verdict(same) == Verdict::unchanged);
