@@ -9,6 +9,7 @@
 #include "app/recv/directories.h"
 #include "app/recv/names.h"
 #include "app/recv/pieces.h"
+#include "app/session/extended.h"
 #include "app/session/limits.h"
 #include "app/session/receiver_words.h"
 
@@ -192,7 +193,7 @@ int Backups::copy(int directory, const std::string& name, int parent, std::strin
     error = write_all(files_, to, Bytes(buffer).first(static_cast<size_t>(got)), offset_bytes);
   }
   if (error >= 0) error = static_cast<int>(std::min<int64_t>(got, 0));
-  give(to, {stat.mode, stat.uid, stat.gid});
+  give(to, from, {stat.mode, stat.uid, stat.gid});
   files_.set_mtime(to, stat.mtime);
   if (error >= 0) error = files_.fsync(to);
   if (error < 0) files_.unlink_at(directory, name, false);
@@ -263,23 +264,32 @@ int Backups::make_twin(int parent, std::string_view name, const std::string& dir
   const int fd = files_.open(parent, name, {.directory = true}, 0);
   if (fd < 0) return fd;
   ports::FileStat stat;
-  const int original = files_.open(root_.fd, join_path(base_, directory), {.directory = true, .anchor = true}, 0);
+  const std::string path = join_path(base_, directory);
+  int original = files_.open(root_.fd, path, {.directory = true}, 0);
+  // Through an anchor its extended attributes cannot be read; its mode can.
+  if (original == -EACCES) original = files_.open(root_.fd, path, {.directory = true, .anchor = true}, 0);
   if (original < 0) return fd;
   const HeldFile held(files_, original);
   // Until it is left it must be one that we can write in.
   const uint32_t mode_at_least = policy_.uid != 0 ? all_of_owner : 0;
-  if (files_.fstat(original, stat) >= 0) give(fd, {stat.mode | mode_at_least, stat.uid, stat.gid});
+  if (files_.fstat(original, stat) >= 0) give(fd, original, {stat.mode | mode_at_least, stat.uid, stat.gid});
   made_.insert(directory);
   return fd;
 }
 
-void Backups::give(int fd, const Current& attributes) const {
-  if (policy_.has(session::option_owner))
-    files_.set_owner(fd, policy_.uid == 0 ? attributes.uid : keep_id, attributes.gid);  // what is refused stays, as everywhere
+// What is refused stays, as everywhere.
+void Backups::give(int fd, int original, const Current& attributes) const {
+  if (policy_.has(session::option_owner)) files_.set_owner(fd, policy_.uid == 0 ? attributes.uid : keep_id, attributes.gid);
   files_.set_mode(fd, attributes.mode);
+  if (!policy_.has_extended()) return;
+  std::vector<session::ExtendedAttribute> extended;
+  if (session::read_extended(files_, original, policy_.options, policy_.uid == 0, extended) < 0) return;
+  Attributes wanted;
+  wanted.extended = std::make_shared<const std::vector<session::ExtendedAttribute>>(std::move(extended));
+  static_cast<void>(apply_extended(files_, fd, policy_, wanted));
 }
 
-void Backups::left(std::string_view path, const Current& attributes) {
+void Backups::left(std::string_view path, int directory, const Current& attributes) {
   if (!how_.directory) return;
   const std::string below(below_base(path, base_, true));
   const std::lock_guard lock(mutex_);
@@ -289,7 +299,7 @@ void Backups::left(std::string_view path, const Current& attributes) {
   const int fd = files_.open(top_->fd(), below, {.directory = true}, 0);
   if (fd < 0) return;
   const HeldFile held(files_, fd);
-  give(fd, attributes);
+  give(fd, directory, attributes);
 }
 
 }  // namespace ccixfer::recv

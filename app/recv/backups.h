@@ -1,7 +1,8 @@
 // The backups of a session (--backup): what stands under a final name is kept under another one before it is replaced or removed.
 // It gets a second name (a hard link), so that the old file stays whole under its own name until the rename that replaces it. Where
 // the file system has no hard links, or the backups stand on another one, it is copied.
-// In a backup directory, directories are made as they are needed, with mode and owner of those that the files come from.
+// In a backup directory, directories are made as they are needed, with mode, owner and extended attributes of those that the files
+// come from.
 // Thread-safe: files are committed beside entries that are decided.
 #pragma once
 #include <map>
@@ -51,8 +52,9 @@ class Backups {
   [[nodiscard]] int sync();
   // Before it is removed it is kept in the directory that it is in.
   [[nodiscard]] bool keeps_beside(std::string_view path) const { return !how_.directory && !is_backup(path); }
-  // The directory at `path` has these now, and so shall the one in the backup directory that was made after it.
-  void left(std::string_view path, const Current& attributes);
+  // The directory at `path`, open as `directory`, has these now, and so shall the one in the backup directory that was made after
+  // it.
+  void left(std::string_view path, int directory, const Current& attributes);
 
  private:
   [[nodiscard]] bool is_backup(std::string_view path) const;
@@ -68,7 +70,7 @@ class Backups {
   [[nodiscard]] int open_twin(std::string_view directory);
   [[nodiscard]] int open_to_write_in(int parent, std::string_view name);
   [[nodiscard]] int make_twin(int parent, std::string_view name, const std::string& directory);
-  void give(int fd, const Current& attributes) const;
+  void give(int fd, int original, const Current& attributes) const;
   [[nodiscard]] int keep_in(int directory, const std::string& name, int parent, std::string_view original,
                             const ports::FileStat& stat);
   [[nodiscard]] int copy(int directory, const std::string& name, int parent, std::string_view original,

@@ -259,7 +259,10 @@ void Deletions::finish(DeleteStep& out) {
   leave_scope();
   // The one in the backup directory that was made after it was to be written in, and has its mode now.
   const bool is_read_only = policy_.uid != 0 && (frame.stat.mode & owner_writes) != owner_writes;
-  if (is_read_only && backups_ != nullptr && !dry()) backups_->left(frame.path, {frame.stat.mode, frame.stat.uid, frame.stat.gid});
+  if (is_read_only && backups_ != nullptr && !dry()) {
+    if (const int fd = descriptor_of(frame); fd >= 0)
+      backups_->left(frame.path, fd, {frame.stat.mode, frame.stat.uid, frame.stat.gid});
+  }
   if (frame.listed) {
     if (!frame.was_changed) return;
     const Policy of_directories = policy_.of_directories();

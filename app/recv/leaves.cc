@@ -45,7 +45,7 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
   }
   if (files.fstat(directory->fd(), stat) >= 0) {
     mode_now = stat.mode;
-    if (backups != nullptr) backups->left(leave.path, {stat.mode, stat.uid, stat.gid});
+    if (backups != nullptr) backups->left(leave.path, directory->fd(), {stat.mode, stat.uid, stat.gid});
   }
   // syncfs of the root covers the root's own file system only.
   const int error = stat.device != root_device ? files.fsync(directory->fd()) : 0;

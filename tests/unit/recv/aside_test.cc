@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -22,6 +23,7 @@ using namespace test;
 namespace {
 
 constexpr uint32_t options = archive_options | session::option_itemize;
+constexpr const char* label_name = "user.label";
 
 struct AsidePlace : Place {
   explicit AsidePlace(uint32_t given = options) : Place(given, "new") {
@@ -44,6 +46,16 @@ struct AsidePlace : Place {
     REQUIRE(::chmod(temporary.path(path).c_str(), mode) == 0);
     const timespec times[2] = {{0, UTIME_OMIT}, {1'000'000'000 + later_s, 123'456'789}};
     REQUIRE(::utimensat(AT_FDCWD, temporary.path(path).c_str(), times, 0) == 0);
+  }
+  // An extended attribute, which every file system of ours has.
+  void label(const std::string& path, const std::string& value) const {
+    REQUIRE(::setxattr(temporary.path(path).c_str(), label_name, value.data(), value.size(), 0) == 0);
+  }
+  [[nodiscard]] std::string label_of(const std::string& path) const {
+    std::string value(64, '\0');
+    const ssize_t size = ::getxattr(temporary.path(path).c_str(), label_name, value.data(), value.size());
+    value.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+    return value;
   }
   [[nodiscard]] bool are_one(const std::string& a, const std::string& b) const { return stat_of(a).st_ino == stat_of(b).st_ino; }
   CommitItem deliver_keeping(const FileTaskRef& task, const std::string& content) {
@@ -354,11 +366,12 @@ TEST_CASE("backups__what_makes_room__is_kept_unless_it_is_a_backup") {
 }
 
 TEST_CASE("backups__in_a_directory__with_the_directories_they_come_from") {
-  AsidePlace place;
+  AsidePlace place(options | session::option_xattrs);
   place.put("new/f", "old");
   std::filesystem::create_directory(place.temporary.path("new/d"));
   place.put("new/d/f", "old");
   REQUIRE(::chmod(place.temporary.path("new/d").c_str(), 0710) == 0);
+  place.label("new/d", "before");
   place.keep(SidePlace{"kept/deep"}, "");
   CHECK(place.deliver_keeping(place.decide_one(file("f", 4)).task, "anew").outcome == CommitOutcome::ok);
   const DecidedEntries decided = place.decide({directory("d", 0750), file("d/f", 4)});
@@ -366,14 +379,19 @@ TEST_CASE("backups__in_a_directory__with_the_directories_they_come_from") {
   CHECK(place.temporary.read("kept/deep/f") == "old");
   CHECK(place.temporary.read("kept/deep/d/f") == "old");
   CHECK((place.stat_of("kept/deep/d").st_mode & 0777) == 0710);
-  place.backups->left("new/d", {0750, ::getuid(), ::getgid()});
+  CHECK(place.label_of("kept/deep/d") == "before");
+  place.label("new/d", "after");
+  const HeldFile left(place.files, place.files.open(place.root->opened()->fd, "new/d", {.directory = true}, 0));
+  place.backups->left("new/d", left.fd(), {0750, ::getuid(), ::getgid()});
   CHECK((place.stat_of("kept/deep/d").st_mode & 0777) == 0750);
+  CHECK(place.label_of("kept/deep/d") == "after");
   CHECK(place.temporary.read("new/d/f") == "anew");
 }
 
 TEST_CASE("backups__no_hard_links__it_is_copied_with_its_attributes") {
-  AsidePlace place;
+  AsidePlace place(options | session::option_xattrs);
   place.put("new/f", "old", 5, 0640);
+  place.label("new/f", "before");
   REQUIRE(::symlink("there", place.temporary.path("new/l").c_str()) == 0);
   place.keep(std::nullopt, "~");
   place.files.hook = [](std::string_view call, std::string_view) { return call == "link_at" ? -EPERM : 0; };
@@ -383,6 +401,7 @@ TEST_CASE("backups__no_hard_links__it_is_copied_with_its_attributes") {
   CHECK(place.temporary.read("new/f~") == "old");
   CHECK((place.stat_of("new/f~").st_mode & 0777) == 0640);
   CHECK(place.stat_of("new/f~").st_mtim.tv_sec == 1'000'000'005);
+  CHECK(place.label_of("new/f~") == "before");
   CHECK(std::filesystem::read_symlink(place.temporary.path("new/l~")) == "there");
 }
 
