@@ -21,10 +21,9 @@ inline constexpr uint16_t lanes_first_most = 6;
 inline constexpr uint16_t lanes_chosen_most = 16;
 inline constexpr Duration lane_look_every_least = std::chrono::milliseconds(50);
 
-// Connections in parallel that a path can make use of, at most: one window of a connection of tcp is bounded by the hosts' socket
-// buffers, so a long path needs several to be full. Architecture: streams >= 2 x bandwidth x delay / window. udp, eth, verbs and
-// shm have windows of their own, and one connection that knows the whole path fills less of its queue than many that do not know
-// of each other.
+// The most connections in parallel that a path can make use of. The window of a connection of tcp is bounded by the hosts' socket
+// buffers, so a long path needs several to be full: 2 x bandwidth x delay / window. udp, eth, verbs and shm have windows of their
+// own, and one connection that knows the whole path fills less of its queue than many that do not know of each other.
 [[nodiscard]] uint16_t lanes_for(const std::vector<ports::HopInfo>& hops);
 
 class LaneCount {

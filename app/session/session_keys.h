@@ -10,7 +10,7 @@
 //
 // A connection of a lane is named by the lane and its dial number, which the dialler never uses twice in a session and the acceptor
 // takes only in ascending order. So no connection ever has the keys of another one.
-// Source: RFC 5869 (HKDF). The trust contract, 'End to end'.
+// Source: RFC 5869 (HKDF); app/session/README.md 'The seal'.
 #pragma once
 #include <cstdint>
 

@@ -12,7 +12,7 @@
 // - otherwise, without an authority: the peer is known by the key.
 // Errors: protocol: it is no TLS 1.3 of this kind. authentication: a certificate or a proof failed. A peer's bytes never do more.
 // Bounds: handshake_bytes_max from the peer.
-// Source: RFC 8446; exporters: section 7.5. The trust contract, 'End to end'.
+// Source: RFC 8446; exporters: section 7.5. core/trust/README.md 'The handshake'.
 #pragma once
 #include <cstddef>
 #include <cstdint>

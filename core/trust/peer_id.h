@@ -1,6 +1,6 @@
 // The name of an identity: the SHA-256 of its public key (SubjectPublicKeyInfo, DER). As text it is `cx1-` and 52 letters of
 // base32 (RFC 4648, lower case, no padding) in 13 groups of four, for reading aloud: cx1-abcd-efgh-...
-// Source: the trust contract, 'Identities'.
+// Source: core/trust/README.md 'Identities'.
 #pragma once
 #include <array>
 #include <cstdint>

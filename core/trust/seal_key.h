@@ -3,7 +3,7 @@
 // counts. Associated data is authenticated and not encrypted; with an empty text the seal is a keyed check (GMAC).
 //
 // A SealKey is expensive to make (some microseconds) and cheap to use. It is not thread-safe: copy() gives each job one of its own.
-// Source: NIST SP 800-38D; RFC 8439. The trust contract, 'End to end'.
+// Source: NIST SP 800-38D; RFC 8439. core/trust/README.md 'Keys and seals'.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // What all handshakes of one identity share: an SSL_CTX with our version, ciphers and rules, and the callbacks that OpenSSL calls.
-// Source: RFC 8446. The trust contract, 'End to end'.
+// Source: RFC 8446. core/trust/README.md 'The handshake'.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 // What a router lets its peers do, by who they are. Whoever makes the router says so (app/main/route.cc reads [peer.NAME]); the
 // router asks for each connection, so that a changed configuration counts from the next one on. Links to routers end when theirs is
 // withdrawn.
-// Source: the trust contract, 'Hop by hop'; routing/router/README.md 'Grants'.
+// Source: routing/router/README.md 'Grants'; transports/connection/README.md 'Who the peer is'.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 // The handshake of one hop: both ends prove who they are, and then have a key for each direction. How the bytes of TLS travel, and
 // what is sealed how, is the transport's.
 // Errors: step(): of trust::Handshake; protocol: a handshake that is over goes on. Bounds: trust::handshake_bytes_max from the
-// peer. Private to the transports; single-threaded. Source: the trust contract, 'Hop by hop'.
+// peer. Private to the transports; single-threaded. Source: README.md 'Who the peer is'; core/trust/README.md.
 #pragma once
 #include <memory>
 #include <optional>

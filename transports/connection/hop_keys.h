@@ -1,6 +1,6 @@
 // What both ends of a hop have when their handshake is done: a key for each direction, and the peer that it has proved. Every
 // transport that secures its connections derives them here, under a label of its own.
-// Source: the trust contract, 'Hop by hop'; core/trust/README.md.
+// Source: README.md 'Who the peer is'; core/trust/README.md 'Keys and seals'.
 #pragma once
 #include <string>
 #include <string_view>

@@ -5,7 +5,7 @@
 // Errors of the two admit functions: authentication: it is not whom we wanted, or nobody whom we know. not_authorised: it is known
 // and may not do that. The message of admit_dialler() is sent to the peer, sealed, so it says what the peer's owner should know and
 // nothing else.
-// Ownership: shared by the transports of a process. Single-threaded. Source: the trust contract, 'Hop by hop'.
+// Ownership: shared by the transports of a process. Single-threaded. Source: README.md 'Who the peer is'.
 #pragma once
 #include <string>
 #include <string_view>

@@ -2,7 +2,8 @@
 // and the owner decides on each peer. What a proved dialler wants of the connection is handshake.h's.
 // Bounds: connection::handshakes_per_turn_max; in a crowd, a dialler that goes on with nothing for silence_when_crowded_max makes
 // room.
-// Private to this room; single-threaded. Source: README.md 'Secured connections'; the trust contract, 'Hop by hop'.
+// Private to this room; single-threaded.
+// Source: README.md 'Secured connections'; transports/connection/README.md 'Who the peer is'.
 #pragma once
 #include <memory>
 #include <string>
