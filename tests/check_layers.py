@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""The include DAG of tests/layers.txt holds; protocol rooms name no clock, thread or system header; no file is past 600 lines.
+"""The include DAG of tests/layers.txt holds; protocol rooms name no clock, thread or system header; no file is past 600 lines;
+the READMEs of the rooms of a transfer have a row for each file.
 
 Usage: check_layers.py [ROOT]. Prints each violation as FILE:LINE: what, exits 1 if there is any.
 """
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -18,6 +20,8 @@ HEAVY = re.compile(r"<(boost/asio.*|toml\.hpp|CLI/.*|sqlite3\.h|nlohmann/(?!json
 # recv and send: what a job of the work pool shares with the protocol thread is behind a mutex
 ALLOWED_WORLD = {("core/memory", "unistd.h"), ("app/recv", "mutex"), ("app/send", "mutex")}
 LINES_MAX = 600
+# A row of a table in their README.md names each file, without its ending; `walk_*` names all that begin so.
+LISTED_ROOMS = ("app/main", "app/recv", "app/send", "app/session")
 
 
 def rooms():
@@ -68,6 +72,12 @@ def main():
                     bad.append(f"{name}:{number}: {room} is protocol code: {line.strip()}")
                 if CLOCK.search(line.split("//")[0]):
                     bad.append(f"{name}:{number}: {room} reads no clock and no random device")
+    for room in LISTED_ROOMS:
+        rows = [row for row in (ROOT / room / "README.md").read_text().splitlines() if row.startswith("|")]
+        names = {name for row in rows for name in re.findall(r"`([a-z_*]+)`", row)}
+        for stem in sorted({pathlib.Path(name).stem for name in listed if (ROOT / name).exists() and name.rpartition("/")[0] == room}):
+            if not any(fnmatch.fnmatchcase(stem, name) for name in names):
+                bad.append(f"{room}/README.md: no row of a table names `{stem}`")
     starred = set()
     for row in (ROOT / "ARCHITECTURE.md").read_text().splitlines():
         told = re.match(r"\| (?:\[(?P<linked>[a-z]+/?[a-z]*)\]\([^)]*\)(?P<rest>/[a-z]+)?|(?P<plain>[a-z]+/[a-z]+)) \* \|", row)

@@ -1,4 +1,4 @@
-// The decisions on one segment of entries: inner to entries, decide_file, decide_directory and decide_symlink.
+// The decisions on one segment of entries. Private to entries.cc and the six decide_*.cc, which implement it.
 #pragma once
 #include <cstdint>
 #include <optional>
