@@ -28,14 +28,16 @@ namespace ccixfer::program {
 
 inline constexpr uint32_t sessions_max_default = 64;
 inline constexpr size_t sessions_waiting_max = 1024;                 // beyond them a dialler is refused, and tries again
-inline constexpr Duration place_interval = std::chrono::seconds(5);  // who waits hears that often that others get on
+inline constexpr Duration place_interval = std::chrono::seconds(5);  // how often a session that waits hears that others get on
 inline constexpr size_t transfers_remembered_max = 64;               // besides those that have a session
-inline constexpr Duration lost_patience = std::chrono::seconds(5);   // with a process that has no connection and is waited for
+inline constexpr Duration lost_patience = std::chrono::seconds(5);   // others wait for a process without a connection so long
 inline constexpr Duration part_patience =
-    std::chrono::seconds(30);  // with one that gives no sign, when another says it is that part
-inline constexpr Duration once_patience = std::chrono::seconds(60);  // of recv --once, with parts of a team that have not come
+    std::chrono::seconds(30);  // and for one without a sign, when another process says that it is the same part
+inline constexpr Duration once_patience =
+    std::chrono::seconds(60);  // so long recv --once waits for parts of a team that have not come
 inline constexpr Duration open_timeout = std::chrono::seconds(30);
-// Sessions with encryption of peers that nobody knows and nobody has let in. Beyond them the oldest goes, unless it has just come.
+// The most sessions of strangers: peers with encryption whose keys nobody knows and whom nobody has let in. When one more comes,
+// the oldest of them ends; if even that came less than stranger_kept ago, the new one is refused.
 inline constexpr size_t strangers_max = 256;
 inline constexpr Duration stranger_kept = std::chrono::milliseconds(250);
 
@@ -104,7 +106,7 @@ class Acceptor final : public session::AcceptHandler {
   void supersede_lost(const Session& by, Instant now);
   [[nodiscard]] bool make_room_for_stranger(Instant now);
   void take_over_transfers(Instant now);
-  // Another one says that it is the same part, and it is not known yet whether that one lives.
+  // Another session says that it is the same part of its team, and it is not known yet whether that session still lives.
   [[nodiscard]] bool waits_for_its_part(const Session& session, Instant now);
   [[nodiscard]] Session* leader_of(const session::TransferId& team) const;  // nullptr: nobody leads it now
   [[nodiscard]] Result<Teams::Place> seat_of(const Session& session, Instant now);

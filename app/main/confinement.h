@@ -33,8 +33,8 @@ void add_trust(sandbox::Plan& plan, const std::optional<Security>& security);
 // takes the place of an old one.
 void add_identity(sandbox::Plan& plan, const Config& config, const std::optional<Security>& security);
 
-// Enters what the plan leaves, and logs what is in force, and at `level` what the kernel does not offer. True: a directory that
-// takes the place of another one from now on cannot be opened. file_io: as sandbox::enter().
+// Confines the process to the plan. Logs what is in force, and at `level` what the kernel does not offer. True: files are confined
+// too, so a directory that is put in the place of another one from now on cannot be opened. file_io: as sandbox::enter().
 [[nodiscard]] Result<bool> confine(const Process& process, const sandbox::Plan& plan, LogLevel level = LogLevel::info);
 
 }  // namespace ccixfer::program

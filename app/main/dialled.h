@@ -78,11 +78,11 @@ class DialledTransfer {
   [[nodiscard]] std::string identity() const { return peer_ ? trust::to_string(peer_->id) : std::string(); }
   [[nodiscard]] std::optional<uint32_t> place() const;  // it waits at the peer, with so many before it
   [[nodiscard]] bool ended() const;
-  // The result stands, and what is waited for are puts to a peer that does not take them, until its silence is noticed, or a disk
-  // that does not answer. Whoever destroys the endpoint next, and turns it no more, need not wait for the puts.
+  // The result stands, and the transfer only waits for puts that a silent peer does not take, or for a disk that does not answer.
+  // A caller that turns the endpoint no more and destroys it next need not wait for the puts.
   [[nodiscard]] bool may_be_left() const;
-  // It may be left and not be destroyed: jobs in the disk, or a put that comes, still use it. A process that ends now takes nothing
-  // with it that was promised to anybody, as if it was killed; all it must do is to run no destructor.
+  // It may be left, but must not be destroyed: jobs in the disk, or a put that comes, still use it. The process may end now without
+  // running destructors: nothing that was promised to anybody is lost, as nothing is when it is killed.
   [[nodiscard]] bool is_in_use() const;
   [[nodiscard]] const Error& result() const;  // when ended, or when it may be left; kind ok: done and durable
   [[nodiscard]] Tally tally() const;
@@ -118,15 +118,15 @@ class DialledTransfer {
   std::unique_ptr<Attempt> attempt_;
   Tally earlier_;
   Instant last_sign_{};      // of progress, or of life in the session that runs
-  Instant counted_until_{};  // the last one of the sessions before, but for those in a row that got no further
+  Instant counted_until_{};  // the last such sign before the sessions in a row that made no progress
   Instant begin_at_{};
   Reached reached_most_;
   uint64_t answers_seen_ = 0;
   bool stood_still_ = false;               // until this turn: a person was asked, or the process was stopped
-  std::optional<trust::ProvedPeer> peer_;  // of the session before: a later one is with the same, which may have a new key
+  std::optional<trust::ProvedPeer> peer_;  // of the session before; later sessions are with it, though its key may be new
   uint32_t attempts_ = 0;
   size_t addresses_tried_ = 0;
-  uint32_t changed_sessions_ = 0;  // that ended because files had changed
+  uint32_t changed_sessions_ = 0;  // sessions that ended because files had changed
   uint32_t fruitless_ = 0;  // sessions in a row without progress: longer and longer pauses, and their signs of life do not count
   uint32_t losses_in_vain_ = 0;  // of all lanes, in a row without progress: from losses_in_vain_max on signs of life do not count
   bool reached_ = false;         // a lane was up once

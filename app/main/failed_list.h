@@ -28,8 +28,8 @@ class FailedList {
   void session_begins();
   void ended(std::string_view path, std::string_view status);  // as of the events of files
   void failed_again(std::string_view path);                    // in this session as in an earlier one of the transfer
-  void transfer_ends();                                        // of several: the next one's names are those of other files
-  // Things failed in this session whose names are not known here.
+  void transfer_ends();                                        // and another may follow, whose names are those of other files
+  // So many more things failed in this session, and their names are not known here.
   void add_unnamed(uint64_t things) { unnamed_ += things; }
   [[nodiscard]] uint64_t unnamed() const { return unnamed_before_ + unnamed_; }  // in the last sessions of the transfers
   // Once. Where no session began the file stays: nothing of what it names was tried again. Names that a line cannot hold are left

@@ -1,4 +1,4 @@
-// Notes a transfer that ended below the root, in the work pool. That it cannot be is nothing of the transfer's: the log has it.
+// Notes a transfer that ended below the root, in the work pool. If that fails, the log says so, and the transfer's own end stays.
 #pragma once
 #include <memory>
 #include <string>

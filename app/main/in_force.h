@@ -14,14 +14,14 @@ enum class Reload : uint8_t {
   listener,  // takes nothing of devices
 };
 
-// A router gave up, when it began, what its first device of shm or of verbs would need. The words of such a device; none: there is
-// none.
+// Words for the first new device of `next` that this router cannot begin. A router that began without a device of shm or of verbs
+// gave up the rights that such a device needs. none: each device can begin.
 [[nodiscard]] std::optional<std::string> cannot_begin(const Config& next, bool shares_memory, bool uses_cards);
 
 class InForce {
  public:
   InForce(const Config& config, Reload kind) : config_(config), kind_(kind) {}
-  // Of a configuration that was taken: a line for each key that was not.
+  // `next` was taken in a reload. Gives a line for each of its keys that counts only after a restart.
   [[nodiscard]] std::vector<std::string> left_of(const Config& next);
 
  private:

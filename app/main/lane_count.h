@@ -28,12 +28,14 @@ inline constexpr Duration lane_look_every_least = std::chrono::milliseconds(50);
 
 class LaneCount {
  public:
-  // `least` of them at any time, and `most` when the path wants them: 1 <= least <= most. The same: nothing is looked at.
+  // There are `least` lanes at any time, and up to `most` when the path wants them: 1 <= least <= most. Where the two are equal,
+  // nothing is looked at.
   LaneCount(uint16_t least, uint16_t most, Duration round_trip);
 
   [[nodiscard]] uint16_t lanes() const { return lanes_; }
   [[nodiscard]] Instant next_look() const { return next_look_; }  // never: the number stands
-  // From next_look() on, with counts over all lanes, which begin anew with less when a lane went.
+  // To be called from next_look() on. The counts are sums over all lanes, so they fall when a lane goes; then the comparison
+  // begins anew.
   void look(Instant now, uint64_t moved_bytes, const std::optional<ports::PathFigures>& path);
 
  private:

@@ -9,7 +9,8 @@ namespace ccixfer::program {
 // Its path below the root. Errors: protocol (options or fields that this version does not have), not_authorised (a path that leaves
 // the root), with words for the peer.
 [[nodiscard]] Result<PeerPath> check_open(const session::Open& open);
-// usage: a second receiver is asked for a transfer, or a receiver that owns its root for the help of a second one.
+// usage: a receiver that shares a root is asked for a whole transfer, or one that owns its root is asked for what only a second
+// receiver does.
 [[nodiscard]] Result<void> check_second(const session::Open& open, bool shares_root);
 
 }  // namespace ccixfer::program

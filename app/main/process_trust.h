@@ -40,7 +40,7 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
   routing::PeerGrant grant_of(const ports::PeerIdentity& peer) const override;
   // Whether a certificate has lapsed since the last look: whoever gave its peer something for long is to ask for grants again.
   [[nodiscard]] bool look_for_lapsed();
-  // The record of each dialler that is no request yet and is sent away.
+  // Is called with the audit record of each dialler that is sent away before it is a request.
   using SentAway = std::function<void(policy::AuditRecord record)>;
   void tell_sent_away(SentAway tell) { tell_sent_away_ = std::move(tell); }
   void sent_away(std::string_view uri, const trust::ProvedPeer* peer, const Error& error) override;
@@ -70,7 +70,7 @@ class ProcessTrust final : public connection::HopTrust, public routing::PeerGran
   bool asks_ = true;
   SentAway tell_sent_away_;
   std::map<std::string, trust::PeerId> expected_;  // by address
-  mutable std::map<std::string, Known> proved_;    // those of a table, by id: later only that is asked about
+  mutable std::map<std::string, Known> proved_;    // by id: peers that have a [peer] table; later questions have the id alone
 };
 
 // Of a command; nullptr with --insecure.

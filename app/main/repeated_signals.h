@@ -8,7 +8,8 @@
 
 namespace ccixfer::program {
 
-// So long after the first one; whoever means a second one (a person, a service manager) takes longer, or is the kernel.
+// A second signal counts as the same one if it comes so soon after the first. A person or a service manager who means a second
+// signal takes longer, and the kernel's own signals (a key at the terminal) always count.
 inline constexpr Duration repeated_within = std::chrono::milliseconds(25);
 
 class RepeatedSignals {
@@ -21,7 +22,7 @@ class RepeatedSignals {
     pid_t sender = 0;
     Instant at;
   };
-  std::map<int, Sent> sent_;  // by kill(2): the last that counts, of each number
+  std::map<int, Sent> sent_;  // by number of the signal: the last one sent by kill(2) that counted
 };
 
 }  // namespace ccixfer::program

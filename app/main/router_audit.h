@@ -24,7 +24,7 @@ class RouterAudit {
   RouterAudit(const RouterAudit&) = delete;
   RouterAudit& operator=(const RouterAudit&) = delete;
   [[nodiscard]] routing::AdmissionObserver observer();  // empty if nobody reads it
-  // What stands in a line of what another thread's router tells; `trust`: of that thread.
+  // Makes the record of what a router of another thread tells. `trust` is that thread's.
   [[nodiscard]] static policy::AuditRecord record_of(const routing::Admission& admission, const ProcessTrust* trust);
   [[nodiscard]] bool is_read() const { return !targets_.file.empty() || targets_.journal; }  // false: nobody reads it
   void write(policy::AuditRecord record);

@@ -21,7 +21,7 @@ struct RuleWord {
 
 [[nodiscard]] const char* name_of(const RuleWord& word);
 // Reads the files that are named, relative to the working directory; "-": standard input.
-// They say what is deleted too: without --delete-excluded existing backups beside the files are not.
+// The rules also say what --delete leaves alone. Without --delete-excluded they protect backups that stand beside the files.
 [[nodiscard]] Result<filter::Rules> read_rules(const std::vector<RuleWord>& words, const SyncOptions& sync, bool ends_with_zero);
 // usage: they are too many to travel.
 [[nodiscard]] Result<void> check_travel(const filter::Rules& rules);

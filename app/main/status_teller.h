@@ -58,7 +58,7 @@ class StatusTeller {
 // The transfers that ended lately, as lines of report::transfer_result.
 class EndedTransfers {
  public:
-  // Of a file of recv/history, its last lines. That there is none is as good.
+  // Reads the last lines of a file of recv/history. If there is no such file, there are no lines.
   void read(int directory, const std::string& name);
   void add(std::string line);
   [[nodiscard]] std::vector<std::string> lines() const { return {lines_.begin(), lines_.end()}; }

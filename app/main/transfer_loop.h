@@ -37,12 +37,10 @@ class TransferLoop {
   [[nodiscard]] CommandEnd serve(const AcceptorOptions& options, const ListenOptions& listen, ListenerTrust& trust,
                                  sandbox::Plan plan);
   // Runs one transfer to its end. `all` is what earlier transfers of this command moved, for the progress.
-  // `second`: of a member of a team that has a second receiver. Once a signal or --stop-at has stopped one, none begins any more:
-  // the end is that of the one that was stopped, which may itself have ended well in that moment.
+  // `second`: where a member of a team has a second receiver, the plan for that. Once a signal or --stop-at has stopped a transfer,
+  // no further one begins: dial() gives the end of the stopped transfer, which may have ended well in that very moment.
   [[nodiscard]] CommandEnd dial(DialPlan plan, const Tally& all, std::optional<SecondPlan> second = {});
-  // A transfer ended while jobs of it are in the disk, or a put comes (CommandEnd::in_use): the loop, and what they use besides it
-  // (the root),
-  // are given up and never destroyed. The process ends by std::_Exit.
+  // True: jobs or puts still use the loop and the root (CommandEnd::in_use), so neither is destroyed: end by std::_Exit.
   [[nodiscard]] bool given_up() const;
   [[nodiscard]] bool stopped() const;               // by a signal or at --stop-at: no further transfer begins
   [[nodiscard]] uint64_t rate_bytes_per_s() const;  // what --bwlimit allows now; 0: no cap

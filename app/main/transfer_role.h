@@ -61,7 +61,7 @@ class TransferRole {
  public:
   virtual ~TransferRole() = default;
   virtual session::LinkHandler& handler() = 0;
-  // Of a source, before start(): it lists already, turn() goes on with that, and the Open takes what is found first along.
+  // A source may begin to list before start(). turn() goes on with that, and what is found first travels with the Open.
   virtual void list_ahead() {}
   [[nodiscard]] virtual bool has_listed_ahead() const { return true; }
   [[nodiscard]] virtual session::FirstEntries first_entries(size_t bytes_max) {
@@ -72,11 +72,11 @@ class TransferRole {
   virtual void turn(Instant now) = 0;
   [[nodiscard]] virtual Instant next_deadline() const = 0;
   [[nodiscard]] virtual bool finished() const = 0;
-  // Nothing more is to be learned: who ends its process then need only let what was said last leave.
+  // Nothing more can be learned from the peer. A process that ends now only has to wait until its last words have left.
   [[nodiscard]] virtual bool may_leave() const { return finished(); }
   [[nodiscard]] virtual bool idle() const = 0;  // may be destroyed
-  // Not idle, and what keeps it still uses the role or its buffers: jobs in the work pool, which end when the disk answers, or a
-  // put that has begun to come. Not so: whoever turns the endpoint no more may destroy the role at once.
+  // True: the role is not idle, because something still uses it or its buffers: jobs in the work pool, which end when the disk
+  // answers, or a put that has begun to come. False: the role may be destroyed once the endpoint is turned no more.
   [[nodiscard]] virtual bool in_use() const = 0;
   [[nodiscard]] virtual const Error* error() const = 0;
   [[nodiscard]] virtual Tally tally() const = 0;

@@ -25,7 +25,7 @@ struct Attributes {
   if (entry.has_extended) attributes.extended = std::make_shared<const std::vector<session::ExtendedAttribute>>(entry.extended);
   return attributes;
 }
-// Those that something has, and keeps.
+// The attributes that something has already, to be set again as they are.
 [[nodiscard]] inline Attributes attributes_of(const ports::FileStat& stat) { return {stat.mode, stat.uid, stat.gid, stat.mtime}; }
 
 inline constexpr uint32_t mode_setuid = 04000, mode_setgid = 02000;
@@ -49,11 +49,11 @@ struct Policy {
 // A file with capabilities (capabilities(7)) arrives without them.
 [[nodiscard]] bool loses_capabilities(const Policy& policy, const session::Entry& entry);
 
-// As read from a descriptor's file, or as a new one has it.
+// What a file has before its attributes are set: as read from its descriptor, or as a new file gets it.
 struct Current {
   uint32_t mode = 0;
   uint32_t uid = 0, gid = 0;
-  std::optional<ports::FileTime> mtime = {};  // none: not known, or not to last
+  std::optional<ports::FileTime> mtime = {};  // none: it is not known, or is to be set in any case
 };
 
 // Sets the owner before the mode, because chown clears setuid, and the mtime last. Only what differs is
@@ -67,7 +67,7 @@ inline constexpr int attributes_refused = 1;
 enum class Extended : uint8_t { all, attributes, lists };
 [[nodiscard]] int apply_extended(ports::FileSystem& files, int fd, const Policy& policy, const Attributes& wanted,
                                  Extended which = Extended::all);
-// What of them differs: of session::item_acl and item_xattrs.
+// Which of the two differ from `wanted`, as the bits session::item_acl and item_xattrs.
 [[nodiscard]] uint16_t extended_differences(ports::FileSystem& files, int fd, const Policy& policy,
                                             const std::vector<session::ExtendedAttribute>& wanted);
 // The mode that `wanted` means here, for a file whose owner is now that of `current`.

@@ -25,7 +25,7 @@ class Budget {
 
   // not_authorised: too many entries. no_space: their files are more than the quota.
   [[nodiscard]] std::optional<Error> decided(const std::vector<Decision>& decisions);
-  // The content of a file that was not counted, as it was to become a further name of another one.
+  // A file was not counted because it was to become a further name of another one. Now its content is wanted, and counts.
   [[nodiscard]] std::optional<Error> wanted(const FileTask& task);
   // no_space: data of files whose length nobody announced are more than the quota.
   [[nodiscard]] std::optional<Error> received(uint64_t bytes);

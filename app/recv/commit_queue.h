@@ -17,7 +17,8 @@
 namespace ccixfer::recv {
 
 inline constexpr Duration held_pause = std::chrono::milliseconds(500);
-// A sync of the other receiver's may take as long, and then it lets go; one that hangs keeps it until it is stopped.
+// How long to wait for another receiver that writes into a file. A slow sync of that receiver may take as long, and then it lets
+// the file go. A receiver that hangs keeps the file until it is stopped.
 inline constexpr Duration held_patience = std::chrono::minutes(2);
 
 class CommitHandler {

@@ -42,7 +42,9 @@ class KnownDirectories {
   // What one job has checked.
   struct Seen {
     Paths paths;
-    Paths chains;  // those of which all that is held above them was checked too: a deep tree is not climbed for each path
+    // Those of `paths` for which the held directories above them were checked too. So a deep tree is not climbed anew for each
+    // path.
+    Paths chains;
   };
 
   // No path of a source may lead to `staging`, whatever its name.
@@ -68,7 +70,7 @@ class KnownDirectories {
   // What a path is expected to lead to.
   struct Expected {
     ports::FileIdentity identity;
-    bool has_generation = false;  // else it is held, or was for as long as it mattered
+    bool has_generation = false;  // false: the directory is held instead, or was held for as long as that mattered
     bool lasting = true;          // as of ports::SpaceInfo
     HeldDirectoryRef held;
     [[nodiscard]] bool is(const ports::FileIdentity& found, bool with_generation) const;

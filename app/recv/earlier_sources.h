@@ -16,12 +16,12 @@ class EarlierSources {
  public:
   static constexpr size_t paths_max = 1u << 20;
 
-  // By a source before the one at hand, in whatever session.
+  // Whether a source before the one at hand has brought this path, in whatever session.
   [[nodiscard]] bool have(std::string_view path) const {
     const std::lock_guard lock(mutex_);
     return earlier_.contains(xxh3_64(as_bytes(path)));
   }
-  void add(std::string_view path) {  // by the one at hand
+  void add(std::string_view path) {  // the source at hand has brought it
     const std::lock_guard lock(mutex_);
     if (earlier_.size() + now_.size() < paths_max) now_.insert(xxh3_64(as_bytes(path)));
   }

@@ -73,7 +73,7 @@ class EntryDecider {
   }
   // What --delete may take away: all entries are noted there, and directories are emptied for what takes their place.
   void set_deletions(Deletions* deletions) { deletions_ = deletions; }
-  // What they have brought stays: it is unchanged, and directories keep what they have.
+  // What earlier sources of the command have brought stays: such an entry is unchanged, and directories keep their attributes.
   void set_earlier(std::shared_ptr<EarlierSources> earlier) { earlier_ = std::move(earlier); }
   // The session's path names a directory that was made for it.
   void set_base_made() { base_made_ = true; }

@@ -39,7 +39,7 @@ class EntriesHandler {
 
 class EntryQueue {
  public:
-  // Opens the data of the segment in place, where they are sealed.
+  // Judges one segment. If its data are sealed, they are opened in place first.
   using Judge = std::function<JudgedSegment(MutableBytes segment, const session::SegmentHeader& header, uint64_t first_index,
                                             bool may_be_sealed)>;
   EntryQueue(SessionJobs& jobs, Judge judge, EntriesHandler& handler, SessionHandler& session)
@@ -60,7 +60,7 @@ class EntryQueue {
   struct Segment {
     std::vector<std::byte> bytes;
     session::SegmentHeader header;
-    bool may_be_sealed = true;  // no: its message was
+    bool may_be_sealed = true;  // false: it came in a message, which was sealed as a whole
   };
   [[nodiscard]] bool is_here(uint64_t sequence) const;
   [[nodiscard]] bool has_room(uint64_t sequence, size_t bytes) const;

@@ -19,8 +19,8 @@
 
 namespace ccixfer::recv {
 
-inline constexpr uint32_t io_failures_max = 1;  // of a file's writes and syncs: after so many its content is asked for again
-// That the disk damaged, in a session; each of them once.
+inline constexpr uint32_t io_failures_max = 1;  // so often a file's content is asked for again after a write or sync failed
+// The most pieces, and files of packs, that are asked for again in a session because the disk had damaged them. Each may be once.
 inline constexpr uint32_t damaged_at_rest_max = 100;
 
 enum class NextStep : uint8_t {
@@ -72,10 +72,10 @@ class FileInWork {
   // The first failure counts; false: there was one.
   bool fail(FileFailure failure);
   [[nodiscard]] const std::optional<FileFailure>& failure() const { return failure_; }
-  // A write or a sync of it failed. False: too often.
+  // A write or a sync of the file failed. Whether its content may be asked for again; false: that was done too often.
   [[nodiscard]] bool may_come_again() { return ++io_failures_ <= io_failures_max; }
 
-  // The disk damaged this piece (Resend::whole: a file of a pack). False: not for the first time.
+  // The disk damaged this piece (Resend::whole: the file of a pack). True: for the first time, so it may be asked for again.
   [[nodiscard]] bool may_be_damaged(uint64_t piece) { return damaged_.insert(piece).second; }
 
   // May find that it has failed: its content is not what was promised.

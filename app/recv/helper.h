@@ -74,7 +74,7 @@ class Helper final : public session::LinkHandler {
   [[nodiscard]] Intake& intake() { return *intake_; }
   [[nodiscard]] Outbox& outbox() { return outbox_; }
   [[nodiscard]] uint64_t session() const { return link_.session(); }
-  // It has something to do from now on, or nothing yet.
+  // The time without a segment counts from now on: the helper got something to do, or has nothing to do.
   void begin_patience() { brought_at_ = now_; }
   // Buffers are there for it, nothing of it waits here, and nothing whole has come for so long.
   [[nodiscard]] bool has_brought_nothing_for(Duration patience, Instant now) const;
@@ -107,7 +107,7 @@ class Helper final : public session::LinkHandler {
   uint64_t steps_ = 0;
   uint64_t bytes_ = 0;
   Instant last_progress_{};
-  Instant brought_at_{};  // a segment or the end of a file, or it was held up by this end, or got something to do
+  Instant brought_at_{};  // when it last brought a segment or the end of a file, was held up by this end, or got work
   bool had_lane_ = false;
   Instant now_{};
   bool is_end_posted_ = false;

@@ -24,7 +24,8 @@ class Inheritance {
   Inheritance() = default;  // nothing
   [[nodiscard]] int read(ports::FileSystem& files, int directory);
   [[nodiscard]] bool is_nothing() const { return !group_ && default_acl_.empty(); }
-  // To a file made elsewhere with `mode` less the umask. -errno: it may not be given; a copy made in the directory would get it.
+  // Gives this to a file that was made elsewhere with `mode` less the umask. -errno: this process may not give it; a copy that is
+  // made in the directory would get it.
   [[nodiscard]] int give(ports::FileSystem& files, int file, uint32_t mode) const;
 
  private:

@@ -28,9 +28,9 @@ class LeaveQueue {
   void add(Leave leave);
   void file_ended() { is_changed_ = true; }
   void turn();
-  // But for those that wait for everything else.
+  // No directory waits, apart from those that wait for everything else.
   [[nodiscard]] bool empty() const { return waiting_.empty() && !is_running_; }
-  // Everything else is done. True: and so are all of these.
+  // To be called when everything else of the session is done: those that waited for that begin. True: all directories are done.
   [[nodiscard]] bool finish();
 
  private:
@@ -43,7 +43,7 @@ class LeaveQueue {
   RingBuffer<Leave> waiting_;
   std::vector<Leave> last_;
   bool is_running_ = false;
-  bool is_changed_ = false;  // since all of them were looked at
+  bool is_changed_ = false;  // a file has ended since the waiting directories were looked at
 };
 
 }  // namespace ccixfer::recv

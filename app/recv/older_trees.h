@@ -37,9 +37,11 @@ class OlderTrees {
     Candidate candidate;
     Likeness likeness = Likeness::kind;
   };
-  // The first of the trees that has the most alike at `path` below it. nullopt of the judge: it is nothing of the kind.
+  // Looks for `path` in each tree, and gives the match with the highest likeness, of equals that of the first tree. The judge says
+  // how like a candidate is; nullopt: it is of another kind.
   [[nodiscard]] std::optional<Match> find(std::string_view path, const Judge& judge);
-  // That a directory of them may not be looked into, so that nothing of it is linked: told once. "": nothing to tell.
+  // The warning that a directory of the trees may not be looked into, so that nothing in it is linked. It is given once. "": there
+  // is none.
   [[nodiscard]] std::string take_warning() { return std::exchange(warning_, {}); }
   [[nodiscard]] bool empty() const { return places_.empty(); }
 

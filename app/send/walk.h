@@ -158,8 +158,8 @@ class Walk {
     std::vector<uint32_t> earlier;  // earlier sources that list this directory too
     Listed listed = {};
     filter::PathList::Range range = {};  // of the list: what is below this directory
-    bool from_list = false;              // and nothing else is sent
-    bool one_level = false;              // of what is in it: nothing of what is in that, but for the range
+    bool from_list = false;              // only what `range` names is sent of this directory
+    bool one_level = false;              // its names are sent, directories among them empty, but for what `range` names
     bool seeks_absent = false;           // its names are listed: which of the range are not among them?
   };
 

@@ -84,18 +84,18 @@ class Bbr final : public CongestionControl {
   uint64_t pace_ = 0;
   uint64_t full_bandwidth_ = 0;  // startup: what the next round must exceed by a quarter
   uint32_t rounds_without_more_ = 0;
-  bool has_enough_in_flight_ = false;  // if a queue begins: most of it has yet to show
-  uint32_t rounds_held_ = 0;           // startup: still to come, in which growth says less, as the pace was held
+  bool has_enough_in_flight_ = false;  // so much is in flight that a queue which begins will grow without more
+  uint32_t rounds_held_ = 0;           // startup: rounds to come in which less growth is enough, as the pace was held back
   CarefulStart careful_;
   SharedQueue queue_;
   QueueOnset onset_;
   Duration smoothed_ = RoundTripFilter::assumed;  // round trip
   bool was_sharing_ = false;                      // before the probe of the round trip
   bool no_queue_ = true;                          // as the latest round trip shows
-  bool doubles_by_itself_ = false;                // startup's first rounds: the window, whatever the rate's samples say
-  bool full_ = false;                             // startup has found the rate
-  bool probe_was_lossy_ = false;                  // a round of the last probe has lost too much
-  bool is_probe_round_ = true;                    // what the present round loses may be a probe's
+  bool doubles_by_itself_ = false;  // in startup's first rounds the window doubles, whatever the samples of the rate say
+  bool full_ = false;               // startup has found the rate
+  bool probe_was_lossy_ = false;    // a round of the last probe has lost too much
+  bool is_probe_round_ = true;      // what the present round loses may be a probe's
   Instant phase_since_{};
   Duration cruise_{0};        // how long the present one lasts
   bool round_ended_ = false;  // since the round trip's probe had little in flight

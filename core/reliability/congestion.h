@@ -41,10 +41,10 @@ class CongestionControl {
   // A packet that asks for an acknowledgement leaves, with that much in flight before it.
   virtual void sent(uint64_t bytes, uint64_t in_flight_bytes_before, Instant now) = 0;
   virtual void acked(const AckReport& report) = 0;
-  // Comes before the report of the acknowledgement that measured it.
+  // A round trip was measured. This comes before acked() of the acknowledgement that measured it.
   virtual void round_trip(Duration latest, Duration smoothed, Instant now) = 0;
   virtual void lost(const LossReport& report) = 0;
-  // The longest packet is another one from now on.
+  // From now on the longest packet has another length.
   virtual void datagram_length(uint32_t bytes) = 0;
   // Before anything is sent: what an earlier connection found of this path.
   virtual void recall(const KnownPath& path) { static_cast<void>(path); }

@@ -26,8 +26,8 @@ class Pacer {
     rate_ = rate_bytes_per_s;
     credit_ -= static_cast<int64_t>(bytes);
   }
-  // It has waited for ready_at() with something to send. Without such a word the time counts as a pause, which earns a burst at
-  // most.
+  // To be called when the sender has waited for ready_at() with something to send: what it lost by being late is made up for. A
+  // time without this call counts as a pause, which earns a burst at most.
   void waited(Instant now) {
     const auto late = static_cast<int64_t>(rate_ * late_max_us / 1'000'000);
     credit_ = std::min(std::max(burst(), late), credit_ + earned(now));

@@ -22,10 +22,10 @@ class ReceiveLedger {
   enum class Verdict : uint8_t { fresh, duplicate, too_old };
   [[nodiscard]] Verdict look(uint64_t number) const;
   [[nodiscard]] bool is_newest(uint64_t number) const { return number >= next_newest(); }
-  // Of a fresh one that was taken. `eliciting`: it asks for an ack.
+  // A fresh number was taken. `eliciting`: its packet asks for an ack.
   void received(uint64_t number, bool eliciting, Instant now);
 
-  // Above all that came. Another ledger that goes on there takes nothing below for fresh: who has waited that long on its way
+  // The number above all that came. A new ledger that goes on from it takes no lower number for fresh: a packet that is that late
   // counts as lost.
   [[nodiscard]] uint64_t next_newest() const { return ranges_.empty() ? floor_ : ranges_.back().last + 1; }
   void go_on(uint64_t next_newest) { floor_ = next_newest; }  // of a new one
@@ -35,7 +35,7 @@ class ReceiveLedger {
   [[nodiscard]] Instant ack_deadline() const { return deadline_; }  // never: none is wanted
   // Only if anything(). It counts as sent.
   [[nodiscard]] Ack take_ack(Instant now);
-  // What was acknowledged may not have been heard: it is to be told again, at once.
+  // The peer may not have heard our acknowledgements, so they are due again at once.
   void tell_again(Instant now);
   // An ack of ours whose largest number was this has reached the peer.
   void ack_arrived(uint64_t largest);

@@ -58,7 +58,7 @@ class SendLedger {
   };
 
   [[nodiscard]] uint64_t next_number() const { return next_; }
-  // Where another ledger of the same connection was, with nothing in flight. Of a new one.
+  // Of a new ledger: it goes on with the numbers of an earlier ledger of the same connection, which had nothing in flight.
   void go_on(uint64_t next_number) { next_ = next_number; }
   void leave_out_numbers(uint64_t secret) { skipped_.begin(secret); }
   // Takes the next number. Not eliciting: nothing is remembered of it.

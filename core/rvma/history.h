@@ -31,7 +31,8 @@ class History {
  public:
   void add(const OperationKey& key, uint64_t epoch, bool told_epoch, bool placed);
   void forget(uint64_t head_epoch);  // what neither the head's nor the last published epoch needs
-  // `epoch`: that the put tells, or any_epoch. forgotten: it may have been placed, nobody knows any more: to be refused.
+  // `epoch` is the one that the put tells, or any_epoch. Outcome::forgotten: nobody knows any more whether the put was placed, so
+  // it is to be refused.
   [[nodiscard]] Past find(const OperationKey& key, uint64_t epoch) const;
   [[nodiscard]] size_t size() const { return order_.size(); }
 
@@ -53,16 +54,16 @@ class History {
   struct Numbers {
     IntervalSet placed;
     IntervalSet aborted;
-    uint64_t epoch = 0;           // the latest of them all
-    uint64_t given_up = 0;        // numbers below it may have been in the sets
-    uint64_t given_up_epoch = 0;  // none of them was of a later one
+    uint64_t epoch = 0;           // the latest epoch of all these operations
+    uint64_t given_up = 0;        // lower numbers may have been in the sets and are no longer
+    uint64_t given_up_epoch = 0;  // the latest epoch that one of those can have had
   };
   [[nodiscard]] const Entry* lookup(const OperationKey& key) const;
   void drop_oldest(uint64_t head_epoch);
 
   RingBuffer<Entry> order_;  // oldest first
   uint64_t dropped_ = 0;     // from the front of order_, ever
-  // Which one ever added; only past history_operations_min: a scan is enough before.
+  // By operation: its number among all that were ever added. Kept only past history_operations_min; below, a scan is enough.
   std::unordered_map<OperationKey, uint64_t, OperationKeyHash> index_;
   std::unordered_map<Stream, Numbers, StreamHash> numbers_;
   RingBuffer<Stream> streams_;  // oldest first

@@ -102,12 +102,12 @@ class RouterMap {
   std::vector<RouterRecord> records_;
   std::vector<Metric> order_;
   std::vector<StaticRoute> statics_;
-  std::vector<size_t> base_;   // of a router: its first state
-  std::vector<Place> places_;  // by state
+  std::vector<size_t> base_;   // by router: the number of its first state, which is that of its first device
+  std::vector<Place> places_;  // by the number of the state
   std::vector<const Subnet*> subnet_of_;
   std::map<SubnetId, Subnet> subnets_;
   std::vector<Place> wan_;
-  std::vector<size_t> wan_group_;  // by state, of a WAN device: those with the same number join the same devices
+  std::vector<size_t> wan_group_;  // by state: WAN devices of one group reach the same WAN devices
   size_t wan_groups_ = 0;
 };
 

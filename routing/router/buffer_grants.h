@@ -26,10 +26,10 @@ struct GrantedBuffer {
   Share share = Share::full;
 };
 
-// Who had to wait for a buffer though it moves, since that was asked last.
+// Whether a connection that moves had to wait for a buffer since that was asked last.
 struct Pressed {
-  bool buffers = false;  // somebody who may have all of them
-  bool trial = false;    // somebody who may have a part of them
+  bool buffers = false;  // one that may have all shared buffers had to wait
+  bool trial = false;    // one that may have only a part of them had to wait
 };
 
 class BufferGrants {
@@ -40,11 +40,12 @@ class BufferGrants {
   // For one fragment of the next connection in turn. nullopt: no fragment of the class waits, none
   // can have a buffer, or the rate is used up.
   [[nodiscard]] std::optional<GrantedBuffer> next(uint8_t data_class, Instant now);
-  // Of a buffer that was granted.
+  // A buffer that was granted from this share has come back.
   void is_over(Share share) { --shares_[static_cast<size_t>(share)]; }
   [[nodiscard]] Pressed take_pressed() { return std::exchange(pressed_, {}); }
   void set_rate(uint64_t bytes_per_s, Instant now) { rate_.set(bytes_per_s, now); }
-  // That a connection which is set up now agrees on: those of one that is open do not change with the rate.
+  // The length of fragments on which a connection agrees that is set up now. A connection that is open keeps its own when the
+  // rate changes.
   [[nodiscard]] uint32_t fragment_bytes() const { return rate_.fragment_bytes(pool_.fragment_bytes()); }
   [[nodiscard]] Instant next_deadline(Instant now) const;
 

@@ -23,7 +23,7 @@ class ConnectionPlaces {
 
   explicit ConnectionPlaces(uint32_t connections_max) : connections_max_(connections_max) {}
 
-  // For one that comes, and is set up from then on.
+  // Whether there is a place for one more connection of this peer, which is then set up.
   [[nodiscard]] bool has_room(const std::string& peer) const {
     if (taken_.all >= connections_max_) return false;
     if (taken_.setting_up < connections_setting_up_max / 2) return true;
@@ -36,7 +36,8 @@ class ConnectionPlaces {
     for (Taken* each : {&taken_, &place.second}) ++each->all, ++each->setting_up;
     return place;
   }
-  // Of a peer that has just taken one, which has told by now whether it is an end or a router.
+  // Whether the peer has more than its part, now that it has taken a place and its request has told whether
+  // it is an end (`is_end`) or a router.
   [[nodiscard]] bool has_too_many(const Peer& peer, bool is_end) const {
     const uint32_t part = is_end ? connections_max_ / 4 : connections_max_ / 4 * 3;
     return taken_.all > connections_max_ / 2 && peer.second.all > part;

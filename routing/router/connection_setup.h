@@ -27,7 +27,7 @@ namespace ccixfer::routing {
 // A connect takes no longer than that at this router, whatever it asks for: it has a place among those that are being set up.
 inline constexpr Duration connect_time_max = std::chrono::hours(2);
 inline constexpr Duration hop_dial_timeout = std::chrono::seconds(5);
-// Then the initiator is told which hop has not answered.
+// When a hop has not answered for so long, the initiator is told which one it is.
 inline constexpr Duration hop_patience = std::chrono::seconds(1);
 
 class ConnectionSetup {
@@ -37,19 +37,19 @@ class ConnectionSetup {
                   ports::Entropy& entropy, Counters& counters, Traffic* traffic = nullptr);
   void on_request(RelayedConnection& connection, Bytes message, Instant now);
   void on_hop_connected(RelayedConnection& connection, const cci::Event& event, Instant now);
-  // Before it has answered.
+  // The connection to the next hop was lost before the hop had answered.
   void on_hop_lost(RelayedConnection& connection, std::string_view why, Instant now);
-  // It waits for another one beyond it.
+  // The next hop says that it waits for one beyond it.
   void on_connect_pending(RelayedConnection& connection, Bytes message);
-  // true: it was opened.
+  // The next hop has answered. true: the connection is open.
   [[nodiscard]] bool on_reply(RelayedConnection& connection, Bytes message, Instant now);
-  // Of the hop, or of the whole connect.
+  // The time of the next hop, or of the whole connect, is over.
   void on_timer(RelayedConnection& connection, Instant now);
   // Ends a connect that did not succeed: the initiator gets the answer.
   void refuse(RelayedConnection& connection, RefusedAs why, Status status, std::string_view reason);
   // The router stops: the initiator, or the router before us, has to try another way.
   void refuse_as_draining(RelayedConnection& connection);
-  void drop_hop(RelayedConnection& connection);  // that is being tried
+  void drop_hop(RelayedConnection& connection);  // leaves the next hop that is being tried
   void drain() { draining_ = true; }
   [[nodiscard]] std::string draining_reason(const RelayedConnection& connection) const;
 

@@ -14,7 +14,7 @@ namespace ccixfer::routing {
 // Whether a device may stand beside others of the same router.
 [[nodiscard]] Result<void> check_device(const RouterDevice& device, std::span<const RouterDevice> others);
 
-// Under which others dial a device that has its endpoint.
+// The URI under which others dial a device. The device has its endpoint.
 [[nodiscard]] std::string uri_of(const RouterDevice& device);
 
 // The device as the router's own record has it.

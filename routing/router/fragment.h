@@ -16,10 +16,11 @@ namespace ccixfer::routing {
 enum class Here : uint8_t { waiting, arriving, whole };
 enum class Onward : uint8_t { not_yet, exposed, pushed, over };
 
+// What the StandstillWatch keeps of a fragment, to tell whether the way out has anything of it to take.
 struct FragmentLook {
-  uint64_t seen_bytes = 0;     // when a further chunk of it had come, the way out
-  uint64_t seen_moved = 0;     // had taken so much
-  uint64_t offered_moved = 0;  // what the way out had taken when it was first seen there, and 1
+  uint64_t seen_bytes = 0;     // placed_bytes of the fragment when its last new chunk was seen
+  uint64_t seen_moved = 0;     // what the way out had taken by then
+  uint64_t offered_moved = 0;  // 1 more than the way out had taken when the fragment was first seen there; 0: not seen yet
 };
 
 // What was offered or asked for: a fragment's data, where they are and where they go.
@@ -35,7 +36,7 @@ struct FragmentOffer {
   ports::RemoteRef remote;  // write: where the last router puts it
 };
 
-// The side of its ref(): 0, or 1 of a push.
+// The side of its ref() is 1 for its push, and 0 for all else.
 struct Fragment : NamedEntry<Tag::fragment> {
   uint64_t connection = 0;  // Ref, leg 0
   Here here = Here::waiting;
@@ -43,15 +44,15 @@ struct Fragment : NamedEntry<Tag::fragment> {
   bool pulling = false, pushing = false;  // a lower RMA of ours is in flight: the buffer stays
   FragmentOffer offer;
   memory::Loan buffer;
-  // Its bytes may pass through; else, and besides, the buffer has them.
+  // Bytes of the fragment may pass through this pipe. Those that do not are in the buffer. nullptr: all are.
   std::unique_ptr<ports::SplicePipe> splice_pipe;
   ports::Handle handle;  // exposed to the next router
-  // It was, and the network still refers to bytes of the buffer.
+  // The handle under which the fragment was exposed before, if the network still refers to bytes of the buffer.
   ports::Handle lent;
   ports::FillProgress fill;
   Instant asked_at{}, offered_at{};
-  uint64_t told_bytes = 0;    // how much of it the way out knows of
-  Share share = Share::full;  // from which its buffer is
+  uint64_t told_bytes = 0;    // how much of it was here when the way out was told last
+  Share share = Share::full;  // the share of the pool from which its buffer was taken
   FragmentLook look;
   ports::OperationResult pulled{Status::success};  // why it will not become whole
   [[nodiscard]] uint8_t to() const { return static_cast<uint8_t>(1 - offer.from); }

@@ -14,9 +14,10 @@
 
 namespace ccixfer::routing {
 
-// Beyond is the future, and leaves the router no way past it.
+// A record with a higher instance is refused as one from the future: a router that had to go past it would run out of numbers.
 inline constexpr uint64_t instance_max = uint64_t{1} << 62;
-// From one heard record to the next: over a century of them.
+// A record whose instance is higher than the last one's by more than this is refused too. At one record a second that is a
+// century's worth.
 inline constexpr uint64_t instance_jump_max = uint64_t{1} << 32;
 
 class OwnRecord {
@@ -28,9 +29,9 @@ class OwnRecord {
   [[nodiscard]] uint64_t instance() const { return instance_; }
   [[nodiscard]] const RouterRecord& record() const { return record_; }
   [[nodiscard]] Bytes raw() const { return Bytes(raw_); }
-  // Which of the router's devices that is.
+  // The device of the router that is device number `told` in the record.
   [[nodiscard]] uint32_t device_of(uint32_t told) const { return devices_[told]; }
-  // Of these devices from now on. No device, or `withdrawn`: the router leaves every map.
+  // From now on the record tells of these devices. No device, or `withdrawn`: the router leaves every map.
   void make(std::vector<ToldDevice> devices, bool withdrawn, const Reaches& reaches);
   void next_instance() { ++instance_; }
   // A record in our name is newer than ours, or says something else with the same instance. It is
@@ -43,7 +44,7 @@ class OwnRecord {
   uint64_t instance_ = 1;
   RouterRecord record_;
   std::vector<std::byte> raw_;
-  std::vector<uint32_t> devices_;  // of each device in record_
+  std::vector<uint32_t> devices_;  // of each device in record_: which of the router's devices it is
 };
 
 }  // namespace ccixfer::routing

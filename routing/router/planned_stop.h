@@ -12,7 +12,8 @@ class PlannedStop {
  public:
   void want() { wanted_ = true; }
   [[nodiscard]] bool wanted() const { return wanted_; }
-  // Each is true once: the connections are to be told; what is left of them is to be closed.
+  // begins() is true once: then the connections are to be told. closes() is true once, later: then those that are left are to be
+  // closed.
   [[nodiscard]] bool begins(Instant now) {
     if (!wanted_ || until_ != never) return false;
     until_ = after(now, drain_timeout);

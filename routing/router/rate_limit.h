@@ -10,7 +10,7 @@
 namespace ccixfer::routing {
 
 inline constexpr Duration rate_burst = std::chrono::milliseconds(20);
-// A fragment is paid for at once, and until that is done nothing else moves: so many a second go.
+// A fragment is paid for as a whole, and nothing else moves meanwhile. So fragments are short enough that so many go in a second.
 inline constexpr uint32_t fragments_per_s_min = 16;
 
 class RateLimit {
@@ -18,7 +18,7 @@ class RateLimit {
 
  public:
   explicit RateLimit(uint64_t bytes_per_s) : bytes_per_s_(bytes_per_s) {}
-  // What is overdrawn is paid at the new rate: who raises it does not wait for what the old one was.
+  // What is overdrawn is paid back at the new rate, so a higher rate counts at once.
   void set(uint64_t bytes_per_s, Instant now) {
     const double scale = bytes_per_s == 0 ? 0 : static_cast<double>(bytes_per_s_) / static_cast<double>(bytes_per_s);
     const double left_ns = static_cast<double>(std::max(used_until_ - now, Duration{0}).count()) * scale;
@@ -31,7 +31,7 @@ class RateLimit {
     const auto cost = static_cast<int64_t>(bytes * 1'000'000'000u / bytes_per_s_);
     used_until_ = std::max(used_until_, now) + Duration(cost);
   }
-  // The longest that connections should agree on, in whole pages: of `at_most`.
+  // The longest fragments on which connections should agree: whole pages, and `at_most` or less.
   [[nodiscard]] uint32_t fragment_bytes(uint32_t at_most) const {
     if (bytes_per_s_ == 0) return at_most;
     const uint64_t pages = std::max<uint64_t>(bytes_per_s_ / fragments_per_s_min / fragment_bytes_floor, 1);

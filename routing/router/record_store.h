@@ -32,7 +32,7 @@ struct RecordTimes {
   Duration lifetime = std::chrono::seconds(120);
 };
 
-// By what the map is made of the records.
+// The rules by which the map is made from the records.
 struct MapRules {
   std::vector<Metric> metric;
   std::vector<StaticRoute> static_routes;
@@ -49,8 +49,8 @@ struct RecordPeer {
 class RecordStore {
  public:
   using Told = std::function<std::vector<ToldDevice>()>;
-  // To every open link but the one that the record came from (0: to all).
-  // `before`: the record that is replaced. It has no device where none was known.
+  // Sends the record over every open link but `except_link`, from which it came (0: over all of them).
+  // `before` is the record that it replaces. That has no device where none was known.
   using Flood = std::function<void(const RouterRecord& record, Bytes raw, uint64_t except_link, const RouterRecord& before)>;
   RecordStore(uint64_t router, uint32_t as, const RecordTimes& times, MapRules rules, Told told, Flood flood, Counters& counters);
 
@@ -81,8 +81,8 @@ class RecordStore {
   [[nodiscard]] const RouterMap& map() { return forwarding().map(); }
   // The map as it is now; the same object until the records or the rules change.
   [[nodiscard]] std::shared_ptr<const MapSnapshot> snapshot();
-  // In place of what was heard: the map of the worker that hears records. Nothing else is called of
-  // a store that follows but what asks for the map.
+  // A store that follows hears no records. It takes the map of the worker that does, and from then
+  // on only those methods are called that ask for the map.
   void follow(const std::shared_ptr<const MapSnapshot>& snapshot);
   // The routers to try next, best first, each with the device that leads there.
   [[nodiscard]] std::vector<NextHop> next_hops(SubnetId source, SubnetId in, SubnetId to);
@@ -93,7 +93,8 @@ class RecordStore {
     std::vector<std::byte> raw;
     Instant at{};
     bool foreign = false;  // of another AS: it says what can be reached, and is never passed on
-    // Foreign and withdrawn by us: its router does not know, and need not say anything new.
+    // It is foreign, and we have withdrawn it ourselves. Its router does not know of that, so the
+    // record counts again when it comes again unchanged.
     bool suspected = false;
     uint32_t as = 0;
     RecordBucket bucket;

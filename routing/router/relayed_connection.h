@@ -32,18 +32,19 @@ struct Outgoing {
 
 // What the FragmentForwarder has seen of a leg.
 struct LegTraffic {
-  // The shortest from our asking for a fragment to its first byte, or from offering one to its end.
+  // The shortest time from our asking for a fragment to its first byte, or from our offering one to
+  // its end.
   Duration wait = forever;
   uint64_t pulled_bytes = 0, taken_bytes = 0;  // of fragments that are over
 };
 
 // What the StandstillWatch keeps of a leg.
 struct LegProgress {
-  // By Direction: of what we wait for from it, and of what it is to take.
+  // By Direction: what the leg gives us, and what it takes.
   std::array<LegFlow, 2> flows;
-  uint64_t arriving_bytes = 0;  // this and the next: at a look
-  bool skips = false;
-  Instant moved_at = never;  // the last look that saw it move; never: none has
+  uint64_t arriving_bytes = 0;  // of fragments that arrived from the leg when we looked last
+  bool skips = false;           // at the last look the leg had passed over a fragment that waits for it
+  Instant moved_at = never;     // the last look at which the leg had moved; never: it has not moved yet
   LegFlow& operator[](Direction direction) { return flows[static_cast<size_t>(direction)]; }
 };
 
@@ -60,12 +61,12 @@ struct Leg {
 
 inline constexpr int nobody = -1;  // instead of a leg: neither of the two
 
-// What is told of it when it is over (admission.h). Only where somebody wants to hear of it.
+// What the observer is told of a connection when it is over (admission.h). Only routers with an observer keep it.
 struct Account {
   ports::PeerIdentity peer = {};  // of the leg towards the initiator
   std::string to = {};
   Instant since{};
-  bool done = false;  // an end said so
+  bool done = false;  // an end has said that all is done
 };
 
 enum class ConnectionPhase : uint8_t { accepting, awaiting_request, dialling, requesting, open, closing };

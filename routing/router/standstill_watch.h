@@ -16,17 +16,19 @@
 
 namespace ccixfer::routing {
 
-// Others wait for what it holds.
+// An end that stands still for so long is cut off if others wait for the buffers that it holds.
 inline constexpr Duration cut_when_pressed = std::chrono::seconds(2);
-// Who has never moved anything.
+// The same for a connection over which no fragment has gone yet.
 inline constexpr Duration cut_new_when_pressed = std::chrono::seconds(1);
-// A router beyond is told so often that others wait.
+// How often a router beyond, which stands still, is told that others wait.
 inline constexpr Duration press_interval = std::chrono::seconds(1);
+// An end that stands still for so long is cut off although nobody waits.
 inline constexpr Duration cut_anyway = std::chrono::seconds(30);
+// The keepalive of the connection to a router that stands still, where the ends watched one another.
 inline constexpr Duration hop_watch = std::chrono::seconds(5);
 
-// Of a fragment that still arrives a network sends nothing on before so much more has come: the
-// smallest chunk of a stream (transports/stream/limits.h).
+// While a fragment arrives, the way out sends nothing more of it before so many more bytes have come:
+// the smallest chunk of a stream (transports/stream/limits.h).
 inline constexpr uint64_t arriving_chunk_bytes = 260u << 10;
 
 class StandstillWatch {

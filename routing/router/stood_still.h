@@ -13,21 +13,21 @@
 namespace ccixfer::routing {
 
 inline constexpr Duration look_interval = std::chrono::milliseconds(100);
-// It gets no further buffer.
+// A connection that stands still for so long gets no further buffer.
 inline constexpr Duration stalled_after = std::chrono::milliseconds(250);
 inline constexpr Duration penalty_time = std::chrono::seconds(60);
 inline constexpr size_t stood_still_max = 1024;
 
 enum class Share : uint8_t { full, trial, penalty };  // of the shared buffers
 
-// Of the two ends of a connection; "": that one is not remembered here.
+// The names of the two ends of a connection. "": that end is not remembered here.
 using EndNames = std::array<std::string, 2>;
 
 class StoodStill {
  public:
   void remember(const std::string& end, Duration for_how_long, Instant now);
-  void moves(const std::string& end);  // something of it has, over any connection
-  // It was cut off a while ago, and nothing of it has moved since.
+  void moves(const std::string& end);  // something of that end has moved, over any connection
+  // The end was cut off a while ago, and nothing of it has moved since.
   [[nodiscard]] bool was_cut_off(const std::string& end, Instant now) const;
   [[nodiscard]] bool has(const std::string& end) const { return !end.empty() && ends_.contains(end); }
   // `proven_at`: when a fragment of the connection went through last; never: none has.
@@ -36,7 +36,7 @@ class StoodStill {
  private:
   struct Standstill {
     Instant since{}, until{};
-    bool moved = false;  // something has, over any connection of it, since it was cut off
+    bool moved = false;  // something of the end has moved since it was cut off, over any connection
   };
   std::map<std::string, Standstill> ends_;
 };

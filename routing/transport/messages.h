@@ -34,7 +34,7 @@ inline constexpr size_t hop_node_bytes_max = 76;  // longer node names are cut: 
 inline constexpr size_t hop_peer_bytes_max = 18;  // and who answers there: cx1 and three groups of an id
 inline constexpr size_t hop_transport_bytes_max = 8;
 inline constexpr size_t message_header_bytes = 16;  // before the payload of a routed message
-// Of what a hop's longest message holds, the application's part.
+// How many bytes of the application the longest message of a hop can carry.
 [[nodiscard]] constexpr uint32_t payload_bytes_max(uint32_t hop_message_bytes) {
   return hop_message_bytes > message_header_bytes ? hop_message_bytes - static_cast<uint32_t>(message_header_bytes) : 0;
 }
@@ -162,10 +162,11 @@ struct Bye {
 void encode(const Bye& bye, std::vector<std::byte>& out);
 [[nodiscard]] std::optional<Bye> decode_bye(Bytes message);
 
-// The hop that is waited for: the farthest one is told last. Only while a connection is made.
+// Says which hop a connect waits for. Each router passes it on, so what comes last is of the farthest hop. Sent only while a
+// connection is made.
 struct ConnectPending {
   std::string node;
-  bool asked = false;  // it took a connection and has the request; else no connection to it has come about
+  bool asked = false;  // the hop has the request and has not answered; false: there is no connection to it yet
   friend bool operator==(const ConnectPending&, const ConnectPending&) = default;
 };
 void encode(const ConnectPending& pending, std::vector<std::byte>& out);

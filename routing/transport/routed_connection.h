@@ -23,7 +23,7 @@ namespace ccixfer::routing {
 
 inline constexpr uint32_t routed_connections_max = 16384;
 
-// Of a direct connection, only dialling, offered, accepting, open and leaving.
+// A direct connection has only the phases dialling, offered, accepting, open and leaving.
 enum class Phase : uint8_t {
   starting,          // dialled from above; the first router is dialled in the next turn
   dialling,          // a lower connection is being made
@@ -54,22 +54,22 @@ struct RoutedPath {
 
 // What RoutedMessages keeps.
 struct MessageTraffic {
-  struct Announced {  // an RMA operation that is over but for its completion message
+  struct Announced {  // an RMA operation that has ended well, and whose completion message the far end does not have yet
     uint64_t token = 0;
     ports::OperationResult ending{Status::success};
   };
   reliability::MessageSender sender;  // from end to end
   reliability::MessageReceiver receiver;
-  size_t begun = 0;  // and not ended
+  size_t begun = 0;  // messages that have begun and not ended
   Duration send_timeout = forever;
   RingBuffer<Announced> announced;  // in the order in which their messages end
 };
 
 // How the connection ends.
 struct ConnectionEnd {
-  bool left = false;         // our application has gone: what is in flight ends first
-  Instant deadline = never;  // of that
-  bool tell_above = false;   // not of our own disconnect
+  bool left = false;         // our application has disconnected, and what is in flight ends first
+  Instant deadline = never;  // by when what is in flight must have ended
+  bool tell_above = false;   // the application hears of the end, as it did not disconnect itself
   Status status = Status::disconnected;
   std::string reason;
 };

@@ -13,10 +13,10 @@
 
 namespace ccixfer::connection {
 
-// Of what we sent, as the network tells: so many bytes have left it for the peer, and whether others wait to.
+// What the network tells of the bytes that we gave it.
 struct Outflow {
-  uint64_t left_bytes = 0;
-  bool more_waits = false;
+  uint64_t left_bytes = 0;  // have left for the peer, in all
+  bool more_waits = false;  // others wait to leave
 };
 
 class Keepalive {
@@ -44,8 +44,9 @@ class Keepalive {
     probes_ = 0;
   }
   void stop() { mode_ = Mode::off; }
-  // Since the last deadline, if that came in the same silence: what left before it began says nothing. And what leaves with nothing
-  // behind it may be a probe that nobody reads.
+  // Whether bytes of ours have left since the last deadline, and more wait. It is true only if that deadline came in the same
+  // silence, since what left before the silence says nothing; and only if more waits, since a last byte may be a probe that nobody
+  // reads.
   [[nodiscard]] bool gets_on(const Outflow& now) {
     const auto left_bytes = static_cast<uint32_t>(now.left_bytes);
     return std::exchange(left_bytes_, left_bytes) != left_bytes && now.more_waits && probes_ > 0;

@@ -86,13 +86,13 @@ class DatagramNet {
   [[nodiscard]] virtual std::string uri() const = 0;                            // what a peer dials; "" when it takes no strangers
   [[nodiscard]] virtual bool takes_strangers() const { return true; }           // false: nobody may dial this end
   [[nodiscard]] virtual uint32_t datagram_bytes_max() const = 0;                // that it ever carries; at least datagram_bytes_min
-  // Whether all that long should reach this peer: then no connection searches, unless they get lost. If not, each connection finds
-  // out what its path carries; a datagram that is longer than that is lost, and packet_bytes_base pass.
+  // Whether datagrams of datagram_bytes_max should reach this peer. Then a connection looks for a shorter length only when they get
+  // lost. Otherwise each connection finds out what its path carries: longer datagrams are lost, and packet_bytes_base always pass.
   [[nodiscard]] virtual bool knows_path(const Address& /*peer*/) const { return true; }
   // The longest message is what one datagram of so many bytes carries.
   [[nodiscard]] virtual uint32_t message_datagram_bytes() const { return datagram_bytes_max(); }
   [[nodiscard]] virtual Result<uint64_t> resolve(std::string_view uri) = 0;  // usage: malformed; else a query, never 0
-  virtual void forget(uint64_t /*query*/) {}                                 // nobody wants its end any more: it may not come
+  virtual void forget(uint64_t /*query*/) {}  // nobody needs the end of this query any more, and it may never be told
   // 1 to batch_datagrams_max of them, in this order. Takes at least one, unless it says why not.
   [[nodiscard]] virtual Sent send(std::span<const Datagram> batch) = 0;
   // The same for the last words of a transport that is being destroyed: there will be no writable()

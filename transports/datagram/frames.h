@@ -45,7 +45,8 @@ struct GreetingFrame {
 struct PingFrame {};
 struct AcceptFrame {};
 
-// Asks who receives at the address to which its packet goes for the same number back. Of these two a packet has one at most.
+// Whoever receives at the address to which the packet goes is to send the same number back in a PathAnswerFrame. A packet has at
+// most one of these two frames.
 struct PathChallengeFrame {
   uint64_t token = 0;
 };
@@ -53,7 +54,7 @@ struct PathAnswerFrame {
   uint64_t token = 0;
 };
 
-// Means nothing: it makes a packet as long as a probe of the path is to be.
+// Has no meaning: it fills a packet up to the length of a probe of the path.
 struct PaddingFrame {
   Bytes bytes;
 };

@@ -15,7 +15,7 @@ namespace ccixfer::datagram {
 
 class GroupSenders {
  public:
-  // It has come then. `key`: of the sending connection.
+  // Whether the number has not come before; it counts as come from then on. `key` is the sending connection's.
   [[nodiscard]] bool is_fresh(const Address& from, uint64_t key, uint64_t number);
   [[nodiscard]] size_t size() const { return senders_.size(); }
 

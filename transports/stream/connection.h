@@ -36,15 +36,15 @@ struct Receiving {
   uint32_t message_check = 0;
   uint32_t slot = 0;  // write, read
   Payload payload = Payload::none;
-  bool refused = false;  // dropped, and for want of a buffer
-  bool through = false;  // the last payload of a read went into a splice pipe: no more than a header is read before the next one
-  bool within = false;   // the last read of which a payload came is not complete
+  bool refused = false;  // the message is dropped because there is no buffer for it
+  bool through = false;  // the last payload of a read went into a splice pipe, so only the next header is read into memory
+  bool within = false;   // the read to which the last payload belonged is not complete
 };
 
-// Somebody waits for memory that the peer's reads lent.
+// Kept while somebody waits for memory that was lent for the peer's reads.
 struct Owed {
   Instant since{};
-  Instant progress_at{};  // the peer acknowledged something
+  Instant progress_at{};  // when the peer acknowledged something last
   uint64_t acknowledged_bytes = 0;
 };
 
@@ -62,10 +62,10 @@ struct Connection final : connection::Connection {
   bool probe_answer_due = false;
   bool bye_queued = false;
   bool lends = false;
-  bool hello_due = false;    // a dialler whose proof is done
-  bool served_next = false;  // whose chunk is next, a write of ours or a read of the peer's
+  bool hello_due = false;    // the dialler's proof is done, and its hello is to go out
+  bool served_next = false;  // whose turn the last chunk was: a read of the peer's; false: a write of ours
   uint32_t burst = 0;        // messages issued since there was none on its way
-  Instant hello_at{};        // dialler: it went out; acceptor: the stream came
+  Instant hello_at{};        // when the dialler's hello went out, or the acceptor's stream came
 
   MessageSender messages;
   connection::FencedMessages<MessageBytes> fenced;
@@ -73,9 +73,9 @@ struct Connection final : connection::Connection {
   RmaInitiator rma;
   RmaResponder served;
   std::unique_ptr<RingBuffer<wire::MailboxHint>> hints;  // to be sent; from the first one on
-  // What the network took so far, and how far memory of ours was lent among it: our own writes (the peer's reads: `served`).
-  uint64_t given_bytes = 0;
+  uint64_t given_bytes = 0;                              // that the network took so far
   uint64_t received_bytes = 0;
+  // Up to this byte of given_bytes the network may refer to memory that our own writes lent it. `served` knows the same of reads.
   uint64_t lent_until = 0;
   std::unique_ptr<Owed> owed;
 
@@ -85,8 +85,9 @@ struct Connection final : connection::Connection {
   std::unique_ptr<OutBatch> batch;
   std::unique_ptr<Secured> secured;  // its ends prove who they are: from the first frame of the handshake on
 
-  // The hello of an accepted connection that came and is not answered: the connection moves, or has just moved here. It stands
-  // where only a dialler has something else, as every connection pays for each member.
+  // Whether the connection keeps the hello that it was accepted with, unanswered: it is about to move to another transport, or has
+  // just moved here. The hello stands in connect_data, which only a dialler needs otherwise, so that it costs other connections
+  // nothing.
   [[nodiscard]] bool keeps_hello() const { return !dialler && connect_data != nullptr; }
   void keep_hello(std::vector<std::byte> hello) { connect_data = std::make_unique<std::vector<std::byte>>(std::move(hello)); }
   [[nodiscard]] std::vector<std::byte> take_hello() { return std::move(*std::exchange(connect_data, nullptr)); }

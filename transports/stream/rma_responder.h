@@ -64,7 +64,8 @@ class RmaResponder {
   void given(uint32_t slot, uint64_t position);
   [[nodiscard]] bool holds() const { return work_ != nullptr && !work_->held.empty(); }
   void acknowledged(uint64_t position, ports::RmaTarget& target);
-  // Somebody waits for what is not acknowledged. Reads in the middle whose memory is wanted end, if it is.
+  // The peer has acknowledged all up to `position`. Whether somebody waits for memory of which bytes beyond that went out. A read
+  // under way whose memory is wanted ends.
   [[nodiscard]] bool owes(uint64_t position, ports::RmaTarget& target);
   void closed(ports::RmaTarget& target);  // the network refers to nothing any more
 

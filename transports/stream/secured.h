@@ -24,7 +24,7 @@ class Secured {
   [[nodiscard]] Result<void> step(Bytes records);
   // From now on both directions are sealed.
   [[nodiscard]] bool has_keys() const { return hop_.has_keys(); }
-  // The peer has opened nothing of ours, as far as we know, and sealed nothing: it may still answer our proof with a refusal.
+  // The peer has sealed something that we opened. Before that it may still answer our proof with a refusal.
   [[nodiscard]] bool is_confirmed() const { return hop_.is_confirmed(); }
   // With keys only.
   [[nodiscard]] const std::string& peer_name() const { return hop_.keys().name; }
@@ -49,9 +49,9 @@ class Secured {
   bool broken_ = false;  // a record did not open
   uint32_t short_frames_ = 0;
   uint64_t seal_number_ = 0;  // of the next record
-  uint64_t skipped_ = 0;      // numbers that the next record skips
-  uint64_t skip_at_ = 0;      // the last record that skipped some
-  uint64_t skip_count_ = 0;   // and how many
+  uint64_t skipped_ = 0;      // how many numbers the next record skips
+  uint64_t skip_at_ = 0;      // the number of the last record that skipped some
+  uint64_t skip_count_ = 0;   // how many numbers that record skipped
   uint64_t open_number_ = 0;
   bool seal_begun_ = false;  // prepare() has begun the record of seal_number_, which skips nothing
   bool open_begun_ = false;  // the same of open_number_

@@ -54,10 +54,9 @@ struct ConstIoSpan {
   // It stays as it is until the peer's network has acknowledged it (unacknowledged_bytes), even beyond the call (memory of an RMA):
   // the network may refer to it instead of copying, if the peer is elsewhere (peer_is_elsewhere).
   bool lent = false;
-  ports::SplicePipe* splice_pipe =
-      nullptr;           // not from `data`, but the first `size` bytes that it holds: what is sent of them leaves it
+  ports::SplicePipe* splice_pipe = nullptr;  // set: the first `size` bytes in it are sent instead of `data`, and leave it
   bool more = false;     // of the last span: further bytes follow at once, so the network need not send a packet that is not full
-  bool is_file = false;  // lent, and to whomever: a file's pages, never used for anything else
+  bool is_file = false;  // lent even to a peer on this host: the pages of a file are never used for anything else
 };
 
 class StreamNet {
