@@ -1,3 +1,4 @@
+// Swarms of endpoints that send messages and do RMA: in order, once, and within their regions, whatever the network does.
 #include "tests/sim/cci_swarm.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Several sources and destinations transfer at once in one world: each tree arrives whole, and only where it was sent.
 #include <catch2/catch.hpp>
 
 #include "tests/sim/crowd.h"

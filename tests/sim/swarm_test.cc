@@ -1,3 +1,4 @@
+// Whole transfers in worlds made from seeds, direct and through routers, with faults of networks, disks, processes and peers.
 #include "tests/sim/swarm.h"
 
 #include <sys/prctl.h>

@@ -1,3 +1,4 @@
+// Teams send one tree in worlds made from seeds: it arrives whole, whichever process or receiver is lost.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

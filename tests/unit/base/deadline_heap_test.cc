@@ -1,3 +1,4 @@
+// The heap of deadlines has the earliest in front after any changes.
 #include "core/base/deadline_heap.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Hashes have their published values, and are the same for any cut into blocks.
 #include "core/base/hash.h"
 
 #include <algorithm>

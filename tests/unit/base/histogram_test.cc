@@ -1,3 +1,4 @@
+// A histogram counts each value in the first bucket that holds it.
 #include "core/base/histogram.h"
 
 #include <catch2/catch.hpp>

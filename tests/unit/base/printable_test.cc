@@ -1,3 +1,4 @@
+// Bytes of a peer become one printable line: what is escaped, and that it can be told apart.
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>

@@ -1,3 +1,4 @@
+// The ring buffer is a deque, and lets go at once of what is taken from it.
 #include "core/base/ring_buffer.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Names of slots: a name of an entry that is gone finds nothing, and is not used again.
 #include "core/base/slot_table.h"
 
 #include <catch2/catch.hpp>

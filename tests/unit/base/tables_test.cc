@@ -1,3 +1,4 @@
+// The tables of core/base are complete: error kinds, statuses, counters, hashes, log levels.
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <map>

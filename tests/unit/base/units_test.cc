@@ -1,3 +1,4 @@
+// Sizes, rates and ages as people write them, and what is refused.
 #include "core/base/units.h"
 
 #include <catch2/catch.hpp>

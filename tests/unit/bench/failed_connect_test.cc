@@ -1,3 +1,4 @@
+// What bench says when it cannot connect, for each status.
 #include "app/bench/failed_connect.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The plan of a measurement: options, bounds, and the messages that carry it.
 #include "app/bench/plan.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Percentiles of samples by the nearest rank.
 #include "app/bench/statistics.h"
 
 #include <algorithm>

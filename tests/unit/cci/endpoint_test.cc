@@ -1,3 +1,4 @@
+// An endpoint over a transport that the test plays: which events follow which call and report, and what is refused.
 #include "core/cci/endpoint.h"
 
 #include <catch2/catch.hpp>

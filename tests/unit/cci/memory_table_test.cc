@@ -1,3 +1,4 @@
+// What a peer's handle reaches in registered memory and mailboxes, and what it no longer reaches.
 #include "core/cci/memory_table.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The configuration file: every key, and each mistake by file, line and key.
 #include "app/config/config.h"
 
 #include <catch2/catch.hpp>

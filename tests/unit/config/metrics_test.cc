@@ -1,3 +1,4 @@
+// The table [metrics]: places, what must guard them, and what is refused.
 #include "app/config/metrics.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// URIs of the command line, split into address and path.
 #include "app/config/uri.h"
 
 #include <catch2/catch.hpp>

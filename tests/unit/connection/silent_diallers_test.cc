@@ -1,3 +1,4 @@
+// Which of several silent diallers has to go first.
 #include "transports/connection/silent_diallers.h"
 
 #include <catch2/catch.hpp>

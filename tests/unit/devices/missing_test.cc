@@ -1,3 +1,4 @@
+// What `ccixfer devices` says that a host lacks for each transport.
 #include "app/devices/missing.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Names and numbers of users and groups, also once the account files are out of reach.
 #include "core/host/accounts.h"
 
 #include <unistd.h>

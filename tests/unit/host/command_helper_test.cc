@@ -1,3 +1,4 @@
+// The helper process that runs commands for a confined one.
 #include "core/host/command_helper.h"
 
 #include <fcntl.h>

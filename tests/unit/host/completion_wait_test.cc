@@ -1,3 +1,4 @@
+// Waiting for a mailbox's completion by each method, also from another thread.
 #include "core/host/completion_wait.h"
 
 #include <atomic>

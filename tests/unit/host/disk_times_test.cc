@@ -1,3 +1,4 @@
+// Which system calls on files are timed.
 #include "core/host/disk_times.h"
 
 #include <array>

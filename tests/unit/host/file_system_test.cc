@@ -1,3 +1,4 @@
+// The port of files over the system calls of this host.
 #include "core/host/file_system.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Opening a file under a lease waits for whoever holds the lease.
 #include <fcntl.h>
 #include <unistd.h>
 

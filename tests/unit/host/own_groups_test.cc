@@ -1,3 +1,4 @@
+// Which groups the process is in.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Listening sockets that a service manager hands over.
 #include "core/host/passed_sockets.h"
 
 #include <fcntl.h>

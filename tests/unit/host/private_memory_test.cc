@@ -1,3 +1,4 @@
+// Whether the kernel counts private memory, so that it never promises more than there is; and what that means for files.
 #include "core/host/private_memory.h"
 
 #include <sys/mman.h>

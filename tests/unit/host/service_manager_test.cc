@@ -1,3 +1,4 @@
+// What systemd is told, over a socket that the test listens at.
 #include "core/host/service_manager.h"
 
 #include <catch2/catch.hpp>

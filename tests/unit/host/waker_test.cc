@@ -1,3 +1,4 @@
+// The waker: what ends a wait, and that no event is lost, doubled or told of another descriptor.
 #include "core/host/waker.h"
 
 #include <poll.h>

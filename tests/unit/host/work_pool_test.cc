@@ -1,3 +1,4 @@
+// The work pool runs jobs on threads, and calls `done` on the thread that reaps; the clock and entropy of the host.
 #include "core/host/work_pool.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+// HOST:PORT in URIs of the networks with IP.
 #include "transports/inet/uri.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The history of jobs: rows of runs, also of runs that crashed, and files that are damaged or foreign.
 #include "app/job/history.h"
 
 #include <sqlite3.h>

@@ -1,3 +1,4 @@
+// A job's file becomes a command line; mistakes are named by file, line and key.
 #include "app/job/job_file.h"
 
 #include <catch2/catch.hpp>

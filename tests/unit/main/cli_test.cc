@@ -1,3 +1,4 @@
+// The command line as structs, and the one line that says what is wrong with it.
 #include "app/main/cli.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The scripts for completion in bash, zsh and fish.
 #include "app/main/completion.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The table of `ccixfer devices`.
 #include "app/main/device_table.h"
 
 #include <catch2/catch.hpp>

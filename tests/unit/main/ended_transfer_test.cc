@@ -1,3 +1,4 @@
+// Which transfers --on-complete is told of, and under which names.
 #include "app/main/ended_transfer.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The file of --failed-list, over several sessions and transfers.
 #include "app/main/failed_list.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// Bytes that move are told from keepalives.
 #include "app/main/flow_watch.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Which keys of a changed configuration a running process does not take at SIGHUP.
 #include "app/main/in_force.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The lock of --lock, and files that are not to be taken for one.
 #include "app/main/job_lock.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// The last runs of jobs for the status page, of a history that others write.
 #include "app/main/job_runs.h"
 
 #include <fcntl.h>

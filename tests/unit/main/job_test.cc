@@ -1,3 +1,4 @@
+// `ccixfer job`: its two processes, signals, its window and its history.
 #include "app/main/job.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Where the events of --json go when standard output has data.
 #include "app/main/json_place.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// How many lanes a session gets, by losses, queues and the rate.
 #include "app/main/lane_count.h"
 
 #include <catch2/catch.hpp>

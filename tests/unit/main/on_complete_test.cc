@@ -1,3 +1,4 @@
+// The command of --on-complete: its helper, and how long it is waited for.
 #include "app/main/on_complete.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+// A process that gets no memory ends with one line and its exit code.
 #include "app/main/out_of_memory.h"
 
 #include <fcntl.h>

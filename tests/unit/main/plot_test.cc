@@ -1,3 +1,4 @@
+// The drawing of `bench --plot`: numbers, gnuplot's commands, and failures.
 #include "app/main/plot.h"
 
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// The timetable of --bwlimit, and the clock that follows it.
 #include "app/main/rate_table.h"
 
 #include <catch2/catch.hpp>

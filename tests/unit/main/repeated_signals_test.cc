@@ -1,3 +1,4 @@
+// Which second signal counts as the first one again.
 #include "app/main/repeated_signals.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// A source that another file has taken the place of is told once.
 #include "app/main/seen_sources.h"
 
 #include <catch2/catch.hpp>

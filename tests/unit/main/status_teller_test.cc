@@ -1,3 +1,4 @@
+// Rates between two looks, transfers that ended, and the sum over the workers of a router, for the status page.
 #include "app/main/status_teller.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// When --stop-at has come, though the host slept or its clock was set.
 #include "app/main/stop_clock.h"
 
 #include <catch2/catch.hpp>

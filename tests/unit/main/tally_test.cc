@@ -1,3 +1,4 @@
+// Exit codes by the counts of a transfer, and what counts as progress.
 #include <catch2/catch.hpp>
 
 #include "app/main/dialled.h"

@@ -1,3 +1,4 @@
+// Times of day and dates as people give them.
 #include "app/main/wall_clock.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Routed addresses and native ones, both ways.
 #include "routing/map/address.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The bytes of a router's record, and what is refused.
 #include "routing/map/record.h"
 
 #include <catch2/catch.hpp>

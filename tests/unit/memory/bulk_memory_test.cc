@@ -1,3 +1,4 @@
+// Memory for bulk data: zeros, and an error where the host has too little.
 #include "core/memory/bulk_memory.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Buffers that show the pages of a file, also of one that is cut short meanwhile.
 #include "core/memory/file_view.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// The pool lends buffers and gets each back once.
 #include "core/memory/pool.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One client of the metrics: what it is sent, when it is over, and TLS with a token.
 #include "app/metrics/client.h"
 
 #include <poll.h>

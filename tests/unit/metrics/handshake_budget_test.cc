@@ -1,3 +1,4 @@
+// How many TLS handshakes a crowd of clients gets in a second.
 #include "app/metrics/handshake_budget.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Requests of HTTP and the answers to them: metrics, page, status, and refusals.
 #include "app/metrics/http.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The metrics as text, in both formats.
 #include "app/metrics/page.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The thread of the metrics: listening, places for clients, and its questions to the loop.
 #include "app/metrics/server.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// The token of the metrics, as a header says it and as its file has it.
 #include "app/metrics/token.h"
 
 #include <catch2/catch.hpp>

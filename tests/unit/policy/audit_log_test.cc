@@ -1,3 +1,4 @@
+// The lines of the audit log, and where they go.
 #include "app/trust/audit_log.h"
 
 #include <fcntl.h>

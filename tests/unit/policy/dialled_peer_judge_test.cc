@@ -1,3 +1,4 @@
+// Whether a peer that we dialled is the right one, by table, known_peers, ticket and person.
 #include "app/trust/dialled_peer_judge.h"
 
 #include "tests/unit/policy/rig.h"

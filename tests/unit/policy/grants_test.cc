@@ -1,3 +1,4 @@
+// What a peer may read and write, by the prefixes of its table.
 #include "app/trust/grants.h"
 
 #include "tests/unit/policy/rig.h"

@@ -1,3 +1,4 @@
+// Which key and certificate a process takes as its own, and which it refuses.
 #include "app/trust/local_identity.h"
 
 #include "app/trust/private_file.h"

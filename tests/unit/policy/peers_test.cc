@@ -1,3 +1,4 @@
+// Which table of the configuration a peer belongs to.
 #include "app/trust/peers.h"
 
 #include "tests/unit/policy/rig.h"

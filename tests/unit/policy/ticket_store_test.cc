@@ -1,3 +1,4 @@
+// The tickets of an account: how they are kept, used and used up, by several processes too.
 #include "app/trust/ticket_store.h"
 
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// Receipts: their lines, their signature, and comparing files with them.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>

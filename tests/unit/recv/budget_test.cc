@@ -1,3 +1,4 @@
+// What a peer may bring in a session by its grant.
 #include "app/recv/budget.h"
 
 #include <catch2/catch.hpp>

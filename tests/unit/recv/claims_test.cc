@@ -1,3 +1,4 @@
+// A final path has one writer, unless that one's link is dead.
 #include "app/recv/claims.h"
 
 #include <catch2/catch.hpp>

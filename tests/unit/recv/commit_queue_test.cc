@@ -1,3 +1,4 @@
+// Batches of staged files for the committer, files that are held, and cancelling.
 #include "app/recv/commit_queue.h"
 
 #include <catch2/catch.hpp>

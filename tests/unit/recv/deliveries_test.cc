@@ -1,3 +1,4 @@
+// The database of placed files: which rows it has, and when they go.
 #include "app/recv/deliveries.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Staged files that nobody wants are removed together.
 #include "app/recv/discards.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Entries segments are judged once each and in order, however they arrive.
 #include "app/recv/entry_queue.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// What one file needs next, by what has come of it and what failed.
 #include "app/recv/file_in_work.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Which pieces of a file are here and durable, with syncs that fail.
 #include "app/recv/file_pieces.h"
 
 #include <catch2/catch.hpp>

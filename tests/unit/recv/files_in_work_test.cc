@@ -1,3 +1,4 @@
+// The files of a session from verdict to result: pieces, failures, links and holes.
 #include "app/recv/files_in_work.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Holes are made by one job at a time, and no more than so many wait.
 #include "app/recv/hole_queue.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Filled buffers come out in order and count as held until they are released.
 #include "app/recv/inbox.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// What a file system makes of times is measured, and decides what counts as unchanged.
 #include "app/recv/kept_times.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// When the attributes of directories are due.
 #include "app/recv/leave_queue.h"
 
 #include <catch2/catch.hpp>

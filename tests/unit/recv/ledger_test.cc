@@ -1,3 +1,4 @@
+// The ledger of durable pieces: reopening, damage, older formats and other processes.
 #include "app/recv/ledger.h"
 
 #include <sqlite3.h>

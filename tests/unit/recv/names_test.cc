@@ -1,3 +1,4 @@
+// Paths that users type, and names that are reserved.
 #include "app/recv/names.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Directories of a walk that were begun and left.
 #include "app/recv/open_directories.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// In which order and when the source is told what.
 #include "app/recv/outbox.h"
 
 #include <catch2/catch.hpp>

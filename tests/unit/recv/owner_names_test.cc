@@ -1,3 +1,4 @@
+// Owners by name, mapped to numbers of this host.
 #include "app/recv/owner_names.h"
 
 #include <catch2/catch.hpp>

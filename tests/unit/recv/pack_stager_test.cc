@@ -1,3 +1,4 @@
+// Packs become staged files; damage, failures and failed sessions.
 #include "app/recv/pack_stager.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Pieces are written by jobs; pieces nobody wants, damage and failures.
 #include "app/recv/piece_writer.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The counts of a session, and what the user is told of each file.
 #include "app/recv/results.h"
 
 #include <catch2/catch.hpp>

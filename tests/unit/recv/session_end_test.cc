@@ -1,3 +1,4 @@
+// How a session ends: errors, summary, Bye and a lost link.
 #include "app/recv/session_end.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Jobs of a session are counted, and wake it when they end.
 #include "app/recv/session_jobs.h"
 
 #include <catch2/catch.hpp>

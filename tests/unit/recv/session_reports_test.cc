@@ -1,3 +1,4 @@
+// What failures, faults of the peer and damage lead to.
 #include "app/recv/session_reports.h"
 
 #include <catch2/catch.hpp>

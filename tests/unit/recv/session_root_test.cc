@@ -1,3 +1,4 @@
+// The root as one session uses it: paths, owners, verdicts, and what goes when it ends.
 #include "app/recv/session_root.h"
 
 #include <unistd.h>

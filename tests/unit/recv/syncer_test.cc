@@ -1,3 +1,4 @@
+// When written pieces are synced and recorded, and what a failed sync loses.
 #include "app/recv/syncer.h"
 
 #include <catch2/catch.hpp>

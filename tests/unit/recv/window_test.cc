@@ -1,3 +1,4 @@
+// How many buffers a lane is given ahead.
 #include "app/recv/window.h"
 
 #include <algorithm>

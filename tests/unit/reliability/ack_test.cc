@@ -1,3 +1,4 @@
+// The bytes of an acknowledgement.
 #include "core/reliability/ack.h"
 
 #include <catch2/catch.hpp>

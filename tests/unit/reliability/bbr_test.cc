@@ -1,3 +1,4 @@
+// Congestion control by a model of the path, on paths that the test simulates.
 #include "core/reliability/bbr.h"
 
 #include <catch2/catch.hpp>

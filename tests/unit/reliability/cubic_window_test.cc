@@ -1,3 +1,4 @@
+// The window of CUBIC, by RFC 9438.
 #include "core/reliability/cubic_window.h"
 
 #include <catch2/catch.hpp>

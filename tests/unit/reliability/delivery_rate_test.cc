@@ -1,3 +1,4 @@
+// Samples of the rate at which a network delivers.
 #include "core/reliability/delivery_rate.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Congestion control by losses.
 #include "core/reliability/new_reno.h"
 
 #include <catch2/catch.hpp>

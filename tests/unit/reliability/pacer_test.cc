@@ -1,3 +1,4 @@
+// Packets are spread over time, and late turns are made up for.
 #include "core/reliability/pacer.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// When a queue begins to stand.
 #include "core/reliability/queue_onset.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Which packet numbers are fresh, and when acknowledgements are due.
 #include "core/reliability/receive_ledger.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Each packet ends once, as acknowledged or lost; the round trip; both ledgers against one another.
 #include "core/reliability/send_ledger.h"
 
 #include <algorithm>

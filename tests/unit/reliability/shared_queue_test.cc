@@ -1,3 +1,4 @@
+// Whether others keep a queue standing, and the window meanwhile.
 #include "core/reliability/shared_queue.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// JSON events and the lines for people.
 #include "app/report/events.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// The status of a process, as lines and as the JSON of the status page.
 #include "app/report/status.h"
 
 #include <catch2/catch.hpp>

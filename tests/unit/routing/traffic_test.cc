@@ -1,3 +1,4 @@
+// What a router passed on counts for the devices on both sides.
 #include "routing/router/traffic.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The states of a buffer, walked through in full, by the table and by the mailboxes.
 #include "core/rvma/buffer_state.h"
 
 #include <map>

@@ -1,3 +1,4 @@
+// Puts into mailboxes: thresholds, epochs, duplicates, broken fragments, and the owner's mistakes.
 #include <catch2/catch.hpp>
 
 #include "core/rvma/operation.h"

@@ -1,3 +1,4 @@
+// How many negative acknowledgements a connection may draw.
 #include "core/rvma/nack_limit.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Sets of ranges, the fragments of one operation, and the history of operations.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>

@@ -1,3 +1,4 @@
+// Which names belong to one file, also where they are too many for memory.
 #include "app/send/hard_links.h"
 
 #include <catch2/catch.hpp>

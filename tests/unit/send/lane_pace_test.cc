@@ -1,3 +1,4 @@
+// How many segments a lane gets ahead.
 #include "app/send/lane_pace.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// What a transfer waits for.
 #include "app/session/bottleneck.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Whether a session gets anywhere, by progress and by both disks.
 #include "app/session/liveness.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Counts over several sessions and transfers.
 #include "app/session/tally.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// What earlier sessions of a transfer wanted and said of a file.
 #include "app/session/transfer_record.h"
 
 #include <algorithm>

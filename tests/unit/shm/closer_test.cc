@@ -1,3 +1,4 @@
+// Threads that close what may block, without holding up others.
 #include "transports/shm/closer.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// After which sleeps a reader of shared memory first looks on for a moment.
 #include "transports/shm/linger.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The simulated disk: as system calls behave, and what a crash forgets.
 #include "transports/sim/sim_file_system.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// The simulated network of streams: order, windows, faults, and the same trace from the same seed.
 #include "transports/sim/sim_net.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SQLite on the simulated disk: a crash at any call leaves the database whole.
 #include "transports/sim/sim_sqlite_vfs.h"
 
 #include <fmt/format.h>

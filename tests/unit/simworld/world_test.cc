@@ -1,3 +1,4 @@
+// The simulated world: events in their order, deadlines, crashes, and its work pool.
 #include "transports/sim/world.h"
 
 #include <catch2/catch.hpp>

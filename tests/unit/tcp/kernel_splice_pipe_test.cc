@@ -1,3 +1,4 @@
+// Bytes keep their order through the two pipes of the kernel.
 #include "transports/tcp/kernel_splice_pipe.h"
 
 #include <sys/socket.h>

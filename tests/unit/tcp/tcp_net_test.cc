@@ -1,3 +1,4 @@
+// Streams over sockets of this host: dial, send, end, waits, and accepting that pauses.
 #include "transports/tcp/tcp_net.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Keys and MACs have their known values, and secrets are wiped.
 #include "core/trust/derive.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The TLS handshake of two ends: who proves what, refusals, alerts and bounds.
 #include "core/trust/handshake.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// Keys and certificates of this process: reading, making, and which are refused.
 #include "core/trust/identity.h"
 
 #include <openssl/pem.h>

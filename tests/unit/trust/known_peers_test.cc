@@ -1,3 +1,4 @@
+// The file known_peers: its lines, and which ones are wrong.
 #include "core/trust/known_peers.h"
 
 #include <catch2/catch.hpp>

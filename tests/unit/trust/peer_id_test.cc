@@ -1,3 +1,4 @@
+// The text of a peer's id, and base32.
 #include "core/trust/peer_id.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Seals have their known values, and one changed bit opens nothing.
 #include "core/trust/seal_key.h"
 
 #include <catch2/catch.hpp>

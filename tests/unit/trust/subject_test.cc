@@ -1,3 +1,4 @@
+// The name in a certificate as one printable line.
 #include "core/trust/subject.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// The text of a ticket: its fields, its check, and what is refused.
 #include "core/trust/ticket.h"
 
 #include <openssl/sha.h>

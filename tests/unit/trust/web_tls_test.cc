@@ -1,3 +1,4 @@
+// TLS of the metrics, against a client of OpenSSL.
 #include "core/trust/web_tls.h"
 
 #include <catch2/catch.hpp>

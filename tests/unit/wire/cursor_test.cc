@@ -1,3 +1,4 @@
+// Reading and writing bytes within their bounds.
 #include "core/wire/cursor.h"
 
 #include <array>

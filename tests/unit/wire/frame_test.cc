@@ -1,3 +1,4 @@
+// The frames of the stream protocol: their bytes, and what is refused.
 #include "core/wire/frame.h"
 
 #include <catch2/catch.hpp>
