@@ -32,7 +32,7 @@ class Claims {
   [[nodiscard]] bool take(const Hash128& key, const std::shared_ptr<Owner>& owner);
   void release(const Hash128& key, const std::shared_ptr<Owner>& owner);  // if it is this owner's
   void release_all(const std::shared_ptr<Owner>& owner);
-  // While nobody has that path, and nobody gets one. `act`: short.
+  // Calls `act` if nobody has claimed that path. Nobody can claim any path meanwhile, so `act` must be short.
   template <typename Act>
   void unless_taken(const Hash128& key, Act&& act) {
     const std::lock_guard lock(mutex_);

@@ -38,7 +38,7 @@ enum class CommitOutcome : uint8_t {
 struct CommitItem {
   FileTaskRef task;
   std::string staged;                        // name in staging
-  std::string link_to = {};                  // nothing is staged: it becomes a further name of the file at this path
+  std::string link_to = {};                  // set: nothing is staged, and the file becomes a further name of the file at this path
   std::shared_ptr<StagedFile> file;          // of pieces; nullptr: of a pack, attributes set already
   uint64_t size_bytes = 0;                   // final length
   DiskSync::Mark mark = 0;                   // of a pack: of before it was written
@@ -46,17 +46,18 @@ struct CommitItem {
   bool verified = false;                     // of a pack: it was read back already
   std::vector<Ledger::Piece> unsynced = {};  // of pieces: those that no sync was made for yet
   bool attributes_refused = false;           // as of apply_attributes: the content is there all the same
-  bool copied = false;  // a copy made in the target directory is renamed: the staged file may not get what that gives
-  // Out: the large file that stood under the final name. Its blocks are freed when it is let go, which takes long.
+  bool copied = false;  // a copy is made in the target directory and renamed, because we may not give the staged file what that
+                        // directory gives
+  // Out: the large file that stood under the final name. It is held, because freeing its blocks takes long.
   HeldFileRef replaced = {};
   // Out: what stands under the final name, if its status cannot tell later that it is the source's.
   std::optional<Deliveries::Placed> placed = {};
   CommitOutcome outcome = CommitOutcome::ok;
   int error_number = 0;
   std::vector<uint64_t> damaged = {};      // pieces, with that outcome
-  std::optional<Instant> held_since = {};  // of the queue's: since it had the outcome `held`
+  std::optional<Instant> held_since = {};  // the queue's: since when the outcome has been `held`
 };
-// `backups`: none are kept.
+// `backups` is nullptr where none are kept.
 void commit_batch(OpenedRoot& root, KnownDirectories& directories, const Policy& policy, const Owner& owner,
                   std::vector<CommitItem>& batch, Backups* backups = nullptr);
 

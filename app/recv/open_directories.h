@@ -23,9 +23,10 @@ class OpenDirectories {
     uint32_t mode_before = 0;
     bool was_empty = false;  // nothing stood there before: what is in it now is of this run
   };
-  // Those that it is not in have been left, whether or not their `leave` was understood.
+  // The walk has entered this directory. Open directories that it is not in have been left, whether or not their `leave` was
+  // understood.
   void enter(Directory directory);
-  // With all that are still open in it. None: its own entry failed, or there was none.
+  // The walk has left the directory at `path`, and so all that are still open in it. none: its own entry failed, or there was none.
   [[nodiscard]] std::optional<Directory> leave(std::string_view path);
 
   // The walk is in that directory, and nothing stood in it before this run.

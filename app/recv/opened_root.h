@@ -36,8 +36,8 @@ struct OpenedRoot {
   uint64_t device = 0;
   uint32_t umask = 022;                    // measured at open: what open(2) takes off below this root
   uint32_t uid = 0, gid = 0;               // that a new file gets
-  bool one_writer_a_file = false;          // as of ports::SpaceInfo
-  bool syncfs_tells = false;               // too
+  bool one_writer_a_file = false;          // as ports::SpaceInfo has it
+  bool syncfs_tells = false;               // as ports::SpaceInfo has it
   bool ignores_case = false;               // two names that differ in case only are one
   std::unique_ptr<DiskSync> disk;          // locks itself
   KeptTimes kept_times;                    // locks itself

@@ -19,9 +19,10 @@
 namespace ccixfer::recv {
 
 struct PackSteps {
-  std::function<bool(MutableBytes segment, const session::SegmentHeader& header)> open;  // its data; false: they are damaged
+  std::function<bool(MutableBytes segment, const session::SegmentHeader& header)>
+      open;  // opens the sealed data; false: they are damaged
   std::function<void(std::vector<PackItem>& items)> stage;
-  // Of a compressed one: opens it in `buffer`, all of it, and checks it; it is a plain one without a seal then.
+  // Opens and checks a whole compressed segment in `buffer`. Afterwards that is a plain segment without a seal.
   std::function<session::Decompressed(MutableBytes buffer, session::SegmentHeader& header)> decompress = {};
 };
 

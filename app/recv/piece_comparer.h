@@ -47,10 +47,10 @@ class PieceComparer {
   struct Compared {
     FileTaskRef task;
     std::shared_ptr<OlderFile> older;
-    std::vector<session::Want::Range> rest;  // what was not begun, from the end to the beginning
-    uint32_t running = 0;                    // jobs that name pieces
-    uint32_t differing = 0;                  // in a row, as far as the source answered
-    size_t unanswered = 0;                   // as of the last look
+    std::vector<session::Want::Range> rest;  // pieces that no job has begun with; the first ones stand last
+    uint32_t running = 0;                    // jobs under way that name pieces
+    uint32_t differing = 0;                  // how many of the last pieces differed in a row, as far as the source has answered
+    size_t unanswered = 0;                   // pieces named and not answered, when we looked last
   };
   [[nodiscard]] bool begin_next(Compared& compared, FileInWork& file);
   template <typename Done>

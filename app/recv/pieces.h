@@ -68,31 +68,32 @@ class PieceTable {
   uint64_t end_ = 0;
 };
 
-// Where the pieces of a file are written to, opened when it is first written, by whichever job that is: a staged file, or with
-// --inplace the file that stands at the final path. Thread-safe.
-// A sync of the file has failed. What was lost still stands in the page cache, as if it were on the disk, and whoever reads the
-// file next, to find out what it has, would believe that.
+// Takes a file out of the page cache after a sync of it has failed. What was lost still stands there, as if it were on the disk,
+// and whoever reads the file next, to find out what it has, would believe that.
 void forget_cached(ports::FileSystem& files, const HeldFile& open);
 
+// The file that pieces are written to: a staged file, or with --inplace the file that stands at the final path. The job that writes
+// first opens it. Thread-safe.
 class StagedFile {
  public:
   StagedFile(OpenedRoot& root, const FileTask& task, bool resumed,
              KnownDirectories* directories = nullptr);  // `directories`: in place
-  // For writing: 0 or -errno; makes it at first, empty. A staged file that has its final mode already may be written again.
+  // Opens the file for writing, and makes it if it is not there. 0 or -errno. A staged file that has its final mode already may be
+  // written again.
   [[nodiscard]] int open(HeldFileRef& out);
-  // Writes all of it, as write_all does. Where the file system lets one write into a file at a time,
-  // the others sleep here. In the kernel they would spin (a fifth of two processors, measured on
-  // tmpfs).
+  // Writes all of it, as write_all does. Some file systems let only one write go into a file at a time:
+  // there the other writers sleep here, as they would spin in the kernel (a fifth of two processors,
+  // measured on tmpfs).
   [[nodiscard]] int write(const HeldFile& open, Bytes data, uint64_t offset_bytes);
-  void was_written() { written_.store(true); }  // in another way than by `write`
+  void was_written() { written_.store(true); }  // something was written into it by other means than write()
   // These pieces are holes from now on, of a file of that size. 0 or -errno.
   [[nodiscard]] int make_holes(const std::vector<session::Want::Range>& pieces, uint64_t size_bytes);
   // fsync by the descriptor that wrote, which hears of every failure since it was opened. After a
   // failure it is closed: what is not known to be durable must be written again by another one.
   [[nodiscard]] int sync();
-  void piece_ends_at(uint64_t end_bytes);       // one that was written whole
-  [[nodiscard]] uint64_t length_bytes() const;  // while nobody knows it: as far as pieces were written
-  // What was left out at the end of a sparse file is there from now on, to be read back. 0 or -errno.
+  void piece_ends_at(uint64_t end_bytes);       // a piece that ends there was written whole
+  [[nodiscard]] uint64_t length_bytes() const;  // of the whole file; while nobody knows that, as far as pieces were written
+  // Gives a sparse file its full length, so that zeros that were left out at its end can be read back. 0 or -errno.
   [[nodiscard]] int lengthen(const HeldFile& open);
   void let_go();  // closes it, unless it is in use or was written since the last sync; opened again when needed
   void remove();  // closes it, and unlinks it from staging
@@ -111,7 +112,7 @@ class StagedFile {
   const uint64_t device_, inode_;  // in place: of the file
   const std::string path_;         // final
   const std::string name_;
-  const uint32_t mode_;  // as it is made: as near to the final one as lets us write, for there are file systems without chmod
+  const uint32_t mode_;  // with which it is made: the final mode and our right to write, as there are file systems without chmod
   const bool sparse_;
   const uint64_t size_bytes_;  // size_unknown: not known
   std::atomic<uint64_t> written_to_{0};
@@ -123,7 +124,7 @@ class StagedFile {
   HeldFileRef file_;
 };
 
-// The file with that device and inode, to be written over where it stands. One of ours whose mode lets nobody write is made
+// Opens the file with that device and inode to be written over where it stands. If it is ours and its mode lets nobody write, it is
 // writable until it is open. A descriptor or -errno.
 [[nodiscard]] int open_to_write_over(ports::FileSystem& files, int parent, const std::string& name, uint64_t device,
                                      uint64_t inode);
@@ -134,8 +135,8 @@ void at_writer();
 // Writes all of it, however short the single writes are. 0, or -errno; -ENOSPC: a write wrote nothing.
 [[nodiscard]] int write_all(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
 
-// The same, but that blocks of zeros are left out where there is a hole, and become one where there is none. The length of the file
-// may be short of them then.
+// The same for a sparse file: a block of zeros is not written where the file has a hole, and becomes a hole where it has none. So
+// the file may be shorter than the data, if these end in zeros.
 [[nodiscard]] int write_sparse(ports::FileSystem& files, int fd, Bytes data, uint64_t offset_bytes);
 
 // Writes a piece from its segment into its place in the staged file, block by block while it is opened and hashed.
@@ -166,7 +167,8 @@ struct SyncFile {
 [[nodiscard]] std::optional<Error> sync_pieces(OpenedRoot& root, const Owner& owner, std::vector<SyncFile>& batch,
                                                bool verify = false);
 
-// Those of the pieces, synced before, that the disk has not as they were written. 0, or -errno: they cannot be read back.
+// Finds the pieces that the disk does not have as they were written. All of them were synced before. 0, or -errno: they cannot be
+// read back.
 [[nodiscard]] int find_damaged(OpenedRoot& root, const Owner& owner, StagedFile& staged, const std::vector<Ledger::Piece>& pieces,
                                std::vector<uint64_t>& damaged);
 

@@ -34,7 +34,7 @@ struct ReceiptItem {
 class ReceiptQueue {
  public:
   using Describe = std::function<void(std::vector<ReceiptItem>&)>;
-  // `told`: what has_any says may be another thing now.
+  // `told` is called when has_any may answer otherwise than before.
   ReceiptQueue(SessionJobs& jobs, Describe describe, receipt::Sink* sink, std::function<void()> told)
       : jobs_(jobs), describe_(std::move(describe)), sink_(sink), told_(std::move(told)) {}
   ReceiptQueue(const ReceiptQueue&) = delete;

@@ -49,7 +49,7 @@ class Results {
 
   // The verdict on an entry that is not wanted.
   void decided(const Decision& decision);
-  // Of a file that is unchanged: an earlier session of the transfer brought it.
+  // Whether an earlier session of the transfer brought this file, which is unchanged now.
   [[nodiscard]] bool came_before(const Decision& decision) const;
   void answered(uint64_t first_index, const std::vector<Decision>& decisions);  // these, and all before them
   // A file is wanted, but for the bytes that are present.
@@ -57,7 +57,7 @@ class Results {
   [[nodiscard]] FileShare linked(const FileTask& task);  // it becomes a further name of a file, without bytes of its own
   void not_linked(const FileShare& share);               // it is wanted after all
   void durable(FileShare& share, uint64_t bytes);
-  // The length of a file whose length was not known counts only now.
+  // So many bytes more are known of a file whose length was not known. They count in the total only now.
   void grown(uint64_t bytes) { tally_.bytes_total += bytes; }
   void delivered(const FileTask& task, uint64_t bytes);
   void failed(const FileTask& task, const FileShare& share, const FileFailure& failure);
@@ -78,7 +78,7 @@ class Results {
   [[nodiscard]] const session::Tally& tally() const { return tally_; }
   [[nodiscard]] session::Durable durable_so_far() const { return {session_bytes_, tally_.files}; }
   [[nodiscard]] session::Summary summary() const;
-  // What did not come as it was asked for and no file told of, a line each. `root`: as it is shown.
+  // A line for each kind of thing that did not come as it was asked for and that no file told of. `root` is shown in them.
   [[nodiscard]] std::vector<std::string> failures(const std::string& root) const;
 
  private:

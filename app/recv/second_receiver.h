@@ -90,7 +90,7 @@ class SecondReceiver final : public session::LinkHandler {
   void open_place(const session::SharedPlace& wanted);
   void opened(uint64_t index, const std::shared_ptr<JoinedShare>& share, int error);
   void close_place(uint64_t index, int error);
-  static void leave(Place& place);  // the share: what is written and not told of is nobody's
+  static void leave(Place& place);  // gives up the share; pieces that are written and not told of count for nobody
   void forget_if_done(uint64_t index);
   void receive(ReceivedSegment arrival);
   void write(Place& place, ReceivedSegment arrival, const session::SegmentHeader& header);

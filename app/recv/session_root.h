@@ -40,7 +40,7 @@ class SessionRoot {
   SessionRoot(Root& root, uint32_t options, const Deliveries::Transfer& transfer, const Limits& limits = {},
               const std::string& peer = {}, const Aside& aside = {}, session::TweaksRef tweaks = {});
   ~SessionRoot();  // gives up the claims
-  // Of this session, with descriptors. The directories have another share.
+  // How many staged files of this session may have a descriptor at a time. Directories have a share of their own.
   [[nodiscard]] size_t staged_files_max() const;
   SessionRoot(const SessionRoot&) = delete;
   SessionRoot& operator=(const SessionRoot&) = delete;
@@ -75,8 +75,8 @@ class SessionRoot {
   [[nodiscard]] std::vector<LeaveOutcome> apply(const std::vector<Leave>& leaves);
   void remove_staged(const std::vector<std::string>& names) const;
   void discard(const FileTask& task, StagedFile& staged) const;
-  // Other receivers of this file system may write into it. A descriptor of the share as of make_share, or -errno; the staged file
-  // is there afterwards.
+  // From now on other receivers of this file system may write into the staged file, which is made if it is not there. Gives a
+  // descriptor of the share, as make_share does, or -errno.
   [[nodiscard]] int share(StagedFile& staged, const session::SharedPlace& place) const;
   void describe(
       std::vector<ReceiptItem>& items) const;  // as they stand below the root now; paths become those below `path` of begin

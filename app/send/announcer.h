@@ -33,13 +33,13 @@ class AnnouncerHandler {
 
 class Announcer {
  public:
-  // Of the walk, only what it knows of the sources as such.
-  // `keeps_targets`: of links, in the table, for those who tell of them later.
+  // The walk is asked only about the sources as such. `keeps_targets`: the table keeps the targets of links, for whoever tells of
+  // them later.
   Announcer(const Walk& walk, EntryTable& entries, SegmentSink& sink, AnnouncerHandler& handler,
             std::shared_ptr<session::DataSealer> sealer = {}, bool keeps_targets = false, session::TweaksRef tweaks = {});
 
-  // Before anything is announced: the entries that are listed, as far as they fit. They take the number of the first segment, and
-  // nothing is kept to send them again.
+  // To be called before anything is announced: gives the entries that are listed, as far as they fit. They count as the first
+  // segment. No copy of them is kept, as they are never sent again.
   [[nodiscard]] session::FirstEntries first_entries(Listings& listings, size_t bytes_max);
   // `in_buffers`: entries segments that have not been placed yet.
   void announce(Listings& listings, BufferShare& buffers, uint32_t in_buffers);

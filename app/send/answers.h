@@ -23,10 +23,10 @@ class Answers {
 
   // The session is a team's, and this is its leader: files may be sent by others.
   void set_leads() { leads_ = true; }
-  // The same, and this one helps: how files end is told by the leader.
+  // The session is a team's, and this is a helper of it: the leader tells how files end.
   void set_helps() { helps_ = true; }
   [[nodiscard]] Result<void> on_give(const session::Give& given, uint64_t sent);
-  // Pieces of a file that others send too have come from them.
+  // Other members of the team have sent these pieces of a file that this one sends too.
   [[nodiscard]] Result<void> on_elsewhere(const session::Elsewhere& pieces, uint64_t sent);
   [[nodiscard]] uint64_t bytes_shared() const { return bytes_shared_; }  // of files that others may have sent
 

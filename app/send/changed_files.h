@@ -18,15 +18,15 @@ class ChangedFiles {
 
   explicit ChangedFiles(bool tries_again) : tries_again_(tries_again) {}
 
-  // In the phase `refused`. True: it waits.
+  // The entry has come into the phase `refused`. True: it waits for the next session.
   [[nodiscard]] bool take(const Entry& entry) {
     const bool waits =
         tries_again_ && entry.outcome.outcome == session::SourceOutcome::changed && !entry.stream && waiting_.size() < waiting_max;
     if (waits) waiting_.insert(entry.index);
     return waits;
   }
-  // Asked when all is listed, nothing is being read and nothing waits to be said. How many wait while nothing else does; 0:
-  // something else is to come.
+  // To be asked when all is listed, nothing is being read and nothing waits to be said. How many files wait for the next session,
+  // if they are all that is left; 0: something else is to come.
   [[nodiscard]] uint64_t left(EntryTable& entries) const {
     if (waiting_.empty()) return 0;
     uint64_t waiting = 0;
@@ -34,8 +34,8 @@ class ChangedFiles {
     entries.for_each([&](const Entry& entry) {
       const bool waits = entry.phase == EntryPhase::refused && waiting_.contains(entry.index);
       if (waits) ++waiting;
-      // A further name of a file ends with the first one. What was told in this session has its result in it: the next one may
-      // not list it any more.
+      // A further name of a file ends with its first name. Any other file has to get its result in this session, as the next one
+      // may not list it any more.
       is_rest_done = is_rest_done && (waits || entry.is_link);
     });
     return is_rest_done ? waiting : 0;
@@ -43,7 +43,7 @@ class ChangedFiles {
 
  private:
   const bool tries_again_;
-  std::unordered_set<uint64_t> waiting_;  // by index; and some whose result came from the destination meanwhile
+  std::unordered_set<uint64_t> waiting_;  // indices; some may have their result from the destination by now
 };
 
 }  // namespace ccixfer::send

@@ -48,17 +48,17 @@ class OpenFile;  // app/send/jobs.h
 struct LargeFile {
   enum class Phase : uint8_t { idle, waiting, opening, open, checking };
   Phase phase = Phase::idle;
-  std::shared_ptr<OpenFile> file;  // open and checking
+  std::shared_ptr<OpenFile> file;  // in the phases `open` and `checking`
   PieceSet wanted;
-  PieceSet again;                     // of the wanted ones, those that were sent before
-  PieceSet untold;                    // wanted once a Compare names them
-  bool is_compared = false;           // and each of them is answered by itself, holes too, but where
-  bool tells_holes = false;           // they were told when it was opened:
-  PieceSet told_holes;                // so no word about these is expected, and none matters
-  std::map<uint64_t, Hash128> there;  // of the wanted ones: what the destination has in their place
-  uint32_t reading = 0;               // jobs
+  PieceSet again;                     // those of the wanted pieces that were sent before
+  PieceSet untold;                    // pieces that are wanted once a Compare names them
+  bool is_compared = false;           // a Compare names each piece, and each is answered by itself
+  bool tells_holes = false;           // its holes are told when the file is opened ...
+  PieceSet told_holes;                // ... and are these: a Compare of one of them needs no answer
+  std::map<uint64_t, Hash128> there;  // by wanted piece: the hash of what the destination has in its place
+  uint32_t reading = 0;               // jobs that read the file
   uint64_t hashed = 0;                // pieces whose hash is known
-  std::vector<Hash128> hashes;        // while open, when every piece was wanted at first
+  std::vector<Hash128> hashes;        // while the file is open, if every piece was wanted at first
   bool has_digest = false;
   Hash128 digest;
 };
@@ -78,12 +78,12 @@ struct Entry {
   uint64_t index = 0;
   session::EntryType type = session::EntryType::file;
   EntryPhase phase = EntryPhase::free;
-  bool resend = false;           // asked for again
-  bool was_sent = false;         // all of it, once: only then the destination can have it
-  bool stream = false;           // of unknown length: listed.size_bytes is 0 until all was read
-  bool is_further_name = false;  // --hard-links: of a file that was listed before
-  bool is_link = false;          // and nothing of it is wanted: it is there with the first name
-  bool is_elsewhere = false;     // a team's: no Give says that it is to be sent from here
+  bool resend = false;           // the destination has asked for it again
+  bool was_sent = false;         // all of it was sent once: only then the destination can have it
+  bool stream = false;           // its length is unknown: listed.size_bytes is 0 until all was read
+  bool is_further_name = false;  // --hard-links: it is a further name of a file that was listed before
+  bool is_link = false;          // it becomes a link to the first name, so nothing of it is wanted
+  bool is_elsewhere = false;     // a team's file, of which no Give has said that this process is to send it
   uint16_t jobs = 0;             // in the work pool that use it
   uint16_t items = 0;            // what the destination does to it (session::Items), with option_itemize
   uint16_t mode = 0;             // 07777, as it was announced

@@ -24,8 +24,8 @@ class HardLinks {
   explicit HardLinks(bool names_recur = false, size_t in_memory_max = links_in_memory_max)
       : names_recur_(names_recur), in_memory_max_(in_memory_max) {}
   struct Listed {
-    bool is_linked = false;       // it has several names, of which this is one
-    std::string_view first_path;  // of the first name, until the next call; "": this is the first, or is it again
+    bool is_linked = false;       // the file has several names, and this is one of them
+    std::string_view first_path;  // the path of the first name, valid until the next call; "": this is the first name
   };
   [[nodiscard]] Listed list(const ports::FileStat& stat, std::string_view path);
 
@@ -37,7 +37,8 @@ class HardLinks {
   struct KeyHash {
     size_t operator()(const Key& key) const { return static_cast<size_t>(key.inode * 0x9e3779b97f4a7c15ull ^ key.device); }
   };
-  struct Content {  // by which a file is known besides; not the change time, which another name changes
+  // Tells a file from another one that has got its inode. The change time is no part of it, as a further name changes that.
+  struct Content {
     uint64_t size_bytes = 0;
     ports::FileTime mtime;
     friend bool operator==(const Content&, const Content&) = default;

@@ -15,7 +15,8 @@ namespace ccixfer::send {
 
 inline constexpr Duration lane_pace_from = std::chrono::milliseconds(50);  // puts that are quicker are not held back
 inline constexpr double lane_pace_ahead = 1.5;  // of what fills the path: lets a lane that gets faster grow
-// A lane that needs so many round trips for a segment has one at a time: that it waits for a round trip then costs it little.
+// A lane that needs so many round trips for one segment gets one at a time. It is idle for a round trip between two of them, which
+// then costs little.
 inline constexpr double lane_pace_slow = 10;
 
 // The shortest time that a put of any lane took stands for the round trip. It fades towards what puts take now, because a path may
@@ -50,7 +51,7 @@ class LanePace {
   [[nodiscard]] double bytes_per_s() const { return bytes_per_s_; }  // 0: not known, or too quick to say
 
  private:
-  uint64_t bytes_max_ = session::segment_bytes_max + 1;  // until a put has ended: one, and the one that goes next
+  uint64_t bytes_max_ = session::segment_bytes_max + 1;  // until the first put has ended there is room for one segment and the next
   double bytes_per_s_ = 0;
 };
 

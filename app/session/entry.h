@@ -43,15 +43,17 @@ struct Entry {
   ports::FileTime mtime;
   uint64_t version = 0;  // file: see version_of in app/send/walk.h
   std::string target;    // symlink
-  // --hard-links: it has several names at the source. This is the first of them that was listed, or a further name of what has the
-  // path `linked_to`. Of all but directories.
+  // --hard-links: the file, or whatever but a directory it is, has several names at the source. `linked_to` is the path of the name
+  // that was listed first. "": this is that name.
   bool is_linked = false;
   std::string linked_to = {};
   ports::SpecialKind special = ports::SpecialKind::none;  // of a device or special
   uint64_t special_device = 0;                            // of a device: its number
-  // Of the first entry of a session that has this owner or group: the name of it at the source. "": it has none, or it was told.
+  // The names of uid and gid at the source. Only the first entry of a session with that owner or group has them. "": there is no
+  // name, or it was told before.
   std::string user = {}, group = {};
-  // --xattrs and --acls: all of them, by name; not known where they could not be read, and then left as they are.
+  // --xattrs and --acls: all extended attributes and lists, sorted by name. has_extended is false where they could not be read:
+  // then the destination leaves its own as they are.
   bool has_extended = false;
   std::vector<ExtendedAttribute> extended = {};
   bool has_digest = false;  // --checksum: the file's digest

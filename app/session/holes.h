@@ -16,7 +16,8 @@ namespace ccixfer::session {
 class HoleFinder {
  public:
   HoleFinder(ports::FileSystem& files, int fd) : files_(files), fd_(fd) {}
-  // Nothing but a hole in [offset, offset + bytes). Ask with ascending offsets: one call of the file system for each run of data.
+  // Whether there is nothing but a hole in [offset, offset + bytes). Asked with ascending offsets, it calls the file system once
+  // for each run of data.
   [[nodiscard]] bool is_hole(uint64_t offset_bytes, uint64_t bytes);
   // Where the next data begin, at or after that offset; ~0: only a hole follows.
   [[nodiscard]] uint64_t next_data(uint64_t offset_bytes);
@@ -28,7 +29,7 @@ class HoleFinder {
   bool asked_ = false;
 };
 
-inline constexpr size_t hole_runs_max = 1u << 20;  // what follows more of them counts as data
+inline constexpr size_t hole_runs_max = 1u << 20;  // of a file with more runs of holes, all that follows counts as data
 
 // Runs of pieces of an open file that are holes, ascending. Nothing of them is read: so the file is written to the disk first if it
 // may have holes, and none is believed where more of the file is allocated than the pieces with data can explain.

@@ -16,7 +16,7 @@ enum Item : uint16_t {
   item_linked = 4,    // it becomes a hard link
   item_new = 8,       // nothing of its kind stood there
   item_content = 16,  // it is known that the content differs: another digest, another target of a link
-  item_size = 32,     // each of these: what stands there has another one
+  item_size = 32,     // the destination has another size; the next six: another time, mode, and so on
   item_time = 64,
   item_mode = 128,
   item_owner = 256,
@@ -28,7 +28,7 @@ enum Item : uint16_t {
 using Items = uint16_t;
 inline constexpr Items items_known = 8191;
 
-// Whether there is anything to tell: a hard link to another tree's file alone is no news, as with rsync.
+// Whether there is anything to tell. As with rsync there is not if an entry only becomes a hard link to a file of an older tree.
 [[nodiscard]] constexpr bool is_told(Items items) { return (items & ~(item_made | item_linked)) != 0; }
 
 struct ItemView {

@@ -61,11 +61,12 @@ class Link {
   [[nodiscard]] bool is_secured() const;                  // always, without a seal
   [[nodiscard]] const SessionKeys* keys() const;          // nullptr: none yet, or --insecure. As long as the Link lives
   [[nodiscard]] const trust::ProvedPeer* proved() const;  // the same
-  // Of a Hello for a further connection. Dialler: adds the proof. Acceptor: whether it is proved, and not an old one.
+  // For a Hello that asks for a further connection. The dialler adds the proof with prove(). The acceptor asks admits() whether it
+  // is proved and not an old one.
   void prove(Hello& hello);
   [[nodiscard]] LaneAdmission admits(const Hello& hello);
-  // Of a Hello that asks for a new session. Dialler: adds what is to be said first, as far as there is room. Acceptor: takes it, as
-  // if it had come over that lane.
+  // For a Hello that asks for a new session. The dialler adds its first messages with add_early(), as far as there is room. The
+  // acceptor takes them with take_early(), as if they had come over that lane.
   void add_early(Hello& hello);
   void take_early(cci::Connection connection, const std::vector<std::vector<std::byte>>& early);
 
@@ -75,7 +76,7 @@ class Link {
   // What names the transfer to this end. Of a sealed session it holds the peer's identity as well, so that no other peer can
   // name it.
   [[nodiscard]] TransferId transfer_key() const;
-  [[nodiscard]] TransferId transfer_key(const TransferId& of) const;  // of another number that the peer chose
+  [[nodiscard]] TransferId transfer_key(const TransferId& of) const;  // the same for another transfer id that the peer chose
 
   // From the Hub, before anything else in its turn: the instant that counts for what happens in this
   // turn. The instant of the last turn is as old as the wait since then.
@@ -104,7 +105,7 @@ class Link {
   // there has ended, by its own will.
   [[nodiscard]] bool peer_departed() const;
   [[nodiscard]] uint64_t messages_posted() const;
-  [[nodiscard]] bool was_delivered(uint64_t message) const;  // the one of that number, from 1, and all before it
+  [[nodiscard]] bool was_delivered(uint64_t message) const;  // session messages are counted from 1: that one, and all before it
   [[nodiscard]] std::vector<ports::HopInfo> hops(LaneIndex lane) const;
   [[nodiscard]] ports::PeerIdentity peer() const;  // of a lane that lives; nothing is known without one
   // The bytes that the network brought and took over all present lanes, including those of puts that

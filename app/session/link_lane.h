@@ -18,18 +18,18 @@ struct Lane {
   cci::Connection connection;
   LaneState state = LaneState::waiting;
   bool announced = false;   // on_lane_up was or will be called
-  uint32_t operations = 0;  // of ours that have not ended
-  uint32_t puts = 0;        // of those
-  uint32_t controls = 0;    // of those
-  Instant control_since{};  // the last sign that session messages are delivered, or the first one was sent
-  bool silent = false;      // it is passed over for session messages
+  uint32_t operations = 0;  // our operations on it that have not ended
+  uint32_t puts = 0;        // the puts among them
+  uint32_t controls = 0;    // the session messages among them
+  Instant control_since{};  // when the last sign came that session messages are delivered; before, when the first was sent
+  bool silent = false;      // no sign came for long, so other lanes carry session messages
   bool path_going = false;  // a router of its path stops soon
-  bool settling = false;    // and its replacement waits
+  bool settling = false;    // its puts end before another connection takes its place
   Instant settling_since{};
   Instant closing_since{};
   LaneSealing sealing;
   RingBuffer<std::vector<std::byte>> out;  // lane messages that wait for room in the connection
-  bool front_is_sealed = false;            // the first of them has its number, so it may only be sent
+  bool front_is_sealed = false;            // the first of them is sealed under its number, so it must not be dropped or changed
   bool newest_out_is_credit = false;
   std::vector<Message> in;  // lane messages that came before the lane was announced
 };
@@ -41,7 +41,7 @@ struct Operation {
   uint64_t context = 0;  // put: the user's; control: the sequence
 };
 
-// In both directions, those of operations that have not ended included.
+// The bytes that the connection moved in both directions, those of operations that have not ended included.
 [[nodiscard]] inline uint64_t moved_bytes_of(const cci::Endpoint& endpoint, cci::Connection connection) {
   return endpoint.delivered_bytes(connection).value_or(0) + endpoint.received_bytes(connection).value_or(0);
 }

@@ -77,8 +77,8 @@ class LinkSeal {
 
   // The dialler's number for its next connection, and its proof.
   void prove(Hello& hello);
-  // Of a Hello with the session's number: of somebody else, or of the session, and new or not a later one of its lane than those
-  // before. A router asks twice for one connection when the first way goes; the keys of a lane's message are of one connection.
+  // Judges a Hello with the session's number. It is repeated if its dial number is not above those of the lane before: a router may
+  // ask twice for one connection, when the first way goes, and no two connections of a lane may have the same keys.
   [[nodiscard]] LaneAdmission admits(const Hello& hello);
 
  private:
@@ -93,10 +93,10 @@ class LinkSeal {
   std::unique_ptr<SessionKeys> keys_;
   std::optional<trust::SealKey> out_;
   std::optional<trust::SealKey> in_;
-  uint32_t parts_out_ = 0;        // of the handshake
-  uint32_t parts_in_ = 0;         // the same, of the peer
-  bool peer_has_keys_ = false;    // it sealed a message
-  bool part_after_keys_ = false;  // as a peer sends that refuses us, which never has keys
+  uint32_t parts_out_ = 0;        // handshake parts that we have sent
+  uint32_t parts_in_ = 0;         // handshake parts of the peer
+  bool peer_has_keys_ = false;    // the peer has sealed a message
+  bool part_after_keys_ = false;  // a part came after we had the keys: a peer that refuses us sends one, and never has keys
   uint64_t dials_ = 0;
   std::vector<uint64_t> last_dials_;  // of each lane
 };

@@ -61,8 +61,8 @@ struct Open {
   std::optional<BackupWish> backup{};      // of a push
   std::optional<uint8_t> compress{};       // the source compresses: at this level, 0: at one that it chooses
   std::optional<TeamWish> team{};          // of a push: it is one of several processes
-  // Of a push: it only brings pieces of files that a helper's session with another receiver of the same file system shares. This
-  // one writes them into staged files of the other (README.md, "Several receivers of one file system").
+  // Of a push: this session only brings pieces of files that the dialler, as a helper, shares in its session with another receiver.
+  // The acceptor, a second receiver, writes them into that one's staged files (README.md, "Several receivers of one file system").
   bool is_second = false;
   FirstEntries first{};  // of a push; none: they come in a segment
   // Of a peer: the first TLV that must be understood and that this version does not know; 0: none.
@@ -71,7 +71,7 @@ struct Open {
 };
 
 [[nodiscard]] std::vector<Message> cut(const Open& open);  // CHECKs that the path fits
-// So many bytes of first entries fit in beside the rest, so that all of it travels with the request for the first lane.
+// How many bytes of first entries the Open has room for, if all of it is to travel with the request for the first lane.
 [[nodiscard]] size_t room_for_first_entries(const Open& open);
 
 // Puts the parts of an Open together again, at most open_bytes_max of it. The parts come in order,
