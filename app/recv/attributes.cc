@@ -11,7 +11,6 @@ namespace ccixfer::recv {
 namespace {
 
 constexpr uint32_t owner_may_write = 0200;
-constexpr uint32_t keep_uid = ~uint32_t{0};
 constexpr std::string_view capabilities = "security.capability";
 
 bool is_refused(int error) {
@@ -53,7 +52,7 @@ int apply_attributes(ports::FileSystem& files, int fd, const Policy& policy, con
   if (policy.has(session::option_owner) && (now.uid != wanted.uid || now.gid != wanted.gid)) {
     const bool may_give = policy.uid == 0;
     if (may_give || now.gid != wanted.gid) {
-      const int error = files.set_owner(fd, may_give ? wanted.uid : keep_uid, wanted.gid);
+      const int error = files.set_owner(fd, may_give ? wanted.uid : keep_owner, wanted.gid);
       if (error < 0 && !is_refused(error)) return error;
       if (error >= 0) {
         if (may_give) now.uid = wanted.uid;

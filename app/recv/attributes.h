@@ -28,6 +28,7 @@ struct Attributes {
 // The attributes that something has already, to be set again as they are.
 [[nodiscard]] inline Attributes attributes_of(const ports::FileStat& stat) { return {stat.mode, stat.uid, stat.gid, stat.mtime}; }
 
+inline constexpr uint32_t keep_owner = ~uint32_t{0};  // for set_owner: that of user or group stays
 inline constexpr uint32_t mode_setuid = 04000, mode_setgid = 02000;
 
 // What holds for all files of a session.

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <vector>
 
 #include "app/recv/caseless_names.h"
 #include "app/recv/directories.h"
+#include "app/recv/locked.h"
 #include "app/recv/names.h"
 #include "app/recv/pieces.h"
 #include "app/session/extended.h"
@@ -16,9 +16,7 @@
 namespace ccixfer::recv {
 namespace {
 
-constexpr uint32_t all_of_owner = 0700;
 constexpr size_t copy_part_bytes = 1u << 20;
-constexpr uint32_t keep_id = ~uint32_t{0};
 constexpr size_t unsynced_max = 64;
 constexpr size_t taken_max = 1u << 20;
 constexpr char taken_mark = '\0';  // behind a path: tells it from one of which a backup was kept
@@ -26,26 +24,6 @@ constexpr char taken_mark = '\0';  // behind a path: tells it from one of which 
 bool is_unlinkable(int error) {
   return error == -EPERM || error == -EXDEV || error == -EMLINK || error == -ENOTSUP || error == -ENOSYS || error == -EACCES;
 }
-
-// A directory of ours whose mode keeps us from making something in it: for as long as this lives it does not.
-class Opened {
- public:
-  Opened(ports::FileSystem& files, int directory, uint32_t uid) : files_(files), directory_(directory) {
-    ports::FileStat stat;
-    if (uid == 0 || files_.fstat(directory, stat) < 0 || stat.uid != uid || (stat.mode & all_of_owner) == all_of_owner) return;
-    if (files_.set_mode(directory, stat.mode | all_of_owner) >= 0) mode_before_ = stat.mode;
-  }
-  ~Opened() {
-    if (mode_before_) files_.set_mode(directory_, *mode_before_);
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-
- private:
-  ports::FileSystem& files_;
-  const int directory_;
-  std::optional<uint32_t> mode_before_;
-};
 
 }  // namespace
 
@@ -95,7 +73,7 @@ int Backups::keep_what_stands(int parent, std::string_view path) {
   const std::string below(below_base(path, base_, false));
   if (const int error = free_name(join_path(how_.directory->path, split_path(below).parent), name); error < 0) return error;
   if (const int error = open_twin(split_path(below).parent); error < 0) return error;
-  const Opened opened(files_, twin_->fd(), policy_.uid);
+  const MadeWritable writable(files_, twin_->fd(), policy_.uid);
   const int kept = keep_in(twin_->fd(), name, parent, original, stat);
   if (kept < 0) return kept;
   // The last sync of the session is of the root's own file system.
@@ -231,7 +209,7 @@ int Backups::open_twin(std::string_view directory) {
     end = directory.find('/', begin);
     const std::string_view name = directory.substr(begin, end == std::string_view::npos ? end : end - begin);
     const HeldFileRef around = at;
-    const Opened opened(files_, around->fd(), policy_.uid);
+    const MadeWritable writable(files_, around->fd(), policy_.uid);
     int fd = open_to_write_in(around->fd(), name);
     if (fd == -ENOTDIR || fd == -ELOOP) {  // as with rsync, what is in the way of a backup goes
       files_.unlink_at(at->fd(), name, false);
@@ -251,14 +229,14 @@ int Backups::open_to_write_in(int parent, std::string_view name) {
   const int fd = files_.open(parent, name, {.directory = true}, 0);
   ports::FileStat stat;
   if (fd != -EACCES || policy_.uid == 0 || files_.stat_at(parent, name, stat, false) < 0) return fd;
-  if (stat.uid != policy_.uid || files_.set_mode_at(parent, name, stat.mode | all_of_owner) < 0) return fd;
+  if (stat.uid != policy_.uid || files_.set_mode_at(parent, name, stat.mode | owner_writes) < 0) return fd;
   const int opened = files_.open(parent, name, {.directory = true}, 0);
   files_.set_mode_at(parent, name, stat.mode);
   return opened;
 }
 
 int Backups::make_twin(int parent, std::string_view name, const std::string& directory) {
-  const int made = files_.mkdir_at(parent, name, all_of_owner);
+  const int made = files_.mkdir_at(parent, name, owner_writes);
   if (made < 0 && made != -EEXIST) return made;
   root_.directories_made.fetch_add(1);
   const int fd = files_.open(parent, name, {.directory = true}, 0);
@@ -271,7 +249,7 @@ int Backups::make_twin(int parent, std::string_view name, const std::string& dir
   if (original < 0) return fd;
   const HeldFile held(files_, original);
   // Until it is left it must be one that we can write in.
-  const uint32_t mode_at_least = policy_.uid != 0 ? all_of_owner : 0;
+  const uint32_t mode_at_least = policy_.uid != 0 ? owner_writes : 0;
   if (files_.fstat(original, stat) >= 0) give(fd, original, {stat.mode | mode_at_least, stat.uid, stat.gid});
   made_.insert(directory);
   return fd;
@@ -279,7 +257,7 @@ int Backups::make_twin(int parent, std::string_view name, const std::string& dir
 
 // What is refused stays, as everywhere.
 void Backups::give(int fd, int original, const Current& attributes) const {
-  if (policy_.has(session::option_owner)) files_.set_owner(fd, policy_.uid == 0 ? attributes.uid : keep_id, attributes.gid);
+  if (policy_.has(session::option_owner)) files_.set_owner(fd, policy_.uid == 0 ? attributes.uid : keep_owner, attributes.gid);
   files_.set_mode(fd, attributes.mode);
   if (!policy_.has_extended()) return;
   std::vector<session::ExtendedAttribute> extended;

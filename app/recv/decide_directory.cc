@@ -4,18 +4,13 @@
 #include <cerrno>
 
 #include "app/recv/entry_job.h"
+#include "app/recv/locked.h"
 #include "core/base/units.h"
 
 namespace ccixfer::recv {
 
 using session::Entry;
 using session::Verdict;
-
-namespace {
-
-constexpr uint32_t owner_all = 0700;  // u+rwx: what we need in a directory while we write in it
-
-}  // namespace
 
 void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Decision& decision) {
   const std::string_view name = split_path(decision.path).name;
@@ -55,8 +50,7 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
       failed_or_fatal(decision, error);
       return;
     }
-    const bool shuts_us_out = session_.policy_.uid != 0 && (stat.mode & owner_all) != owner_all;  // root needs no permission
-    const bool unlocked = shuts_us_out && unlock(decision.path, stat.mode | owner_all);
+    const bool unlocked = is_read_only(stat, session_.policy_.uid) && unlock(decision.path, stat.mode | owner_writes);
     const Attributes attributes = keeps_own ? attributes_of(stat) : attributes_of(entry);
     session_.open_directories_.enter({decision.path, index, attributes, false, unlocked, stat.mode, false});
     return;
@@ -69,7 +63,7 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
       return;
     }
   }
-  const int made = files_.mkdir_at(parent_->fd(), name, (entry.mode & 0777u) | owner_all);
+  const int made = files_.mkdir_at(parent_->fd(), name, (entry.mode & 0777u) | owner_writes);
   if (made < 0 && made != -EEXIST) {
     failed_or_fatal(decision, made);
     return;

@@ -18,7 +18,6 @@ namespace ccixfer::recv {
 namespace {
 
 constexpr size_t names_bytes_max = 4u << 20;  // of a listed directory at once: the others are read when these are done
-constexpr uint32_t owner_writes = 0700;
 constexpr size_t frames_open_max = 64;
 constexpr size_t warnings_a_step = 64;
 
@@ -257,9 +256,9 @@ void Deletions::finish(DeleteStep& out) {
   Frame frame = std::move(stack_.back());
   stack_.pop_back();
   leave_scope();
-  // The one in the backup directory that was made after it was to be written in, and has its mode now.
-  const bool is_read_only = policy_.uid != 0 && (frame.stat.mode & owner_writes) != owner_writes;
-  if (is_read_only && backups_ != nullptr && !dry()) {
+  // Its twin in the backup directory was writable until now, and gets this directory's mode.
+  const bool was_read_only = is_read_only(frame.stat, policy_.uid);
+  if (was_read_only && backups_ != nullptr && !dry()) {
     if (const int fd = descriptor_of(frame); fd >= 0)
       backups_->left(frame.path, fd, {frame.stat.mode, frame.stat.uid, frame.stat.gid});
   }
@@ -277,7 +276,7 @@ void Deletions::finish(DeleteStep& out) {
   Frame& in = stack_.back();
   in.keeps = in.keeps || frame.keeps;
   if (!frame.keeps && remove(in, frame.path, true, out)) return;
-  if (!frame.was_unlocked && !(is_read_only && frame.was_changed)) return;
+  if (!frame.was_unlocked && !(was_read_only && frame.was_changed)) return;
   if (const int fd = descriptor_of(frame); fd >= 0) files_.set_mode(fd, frame.stat.mode);
 }
 
@@ -291,9 +290,7 @@ bool Deletions::remove(Frame& in, const std::string& path, bool is_directory, De
   const int fd = descriptor_of(in);
   if (fd < 0) error = fd;
   if (fd >= 0 && !dry()) {
-    // Only its owner may write in it, and does.
-    if (policy_.uid != 0 && (in.stat.mode & owner_writes) != owner_writes && !in.was_changed)
-      files_.set_mode(fd, in.stat.mode | owner_writes);
+    if (is_read_only(in.stat, policy_.uid) && !in.was_changed) files_.set_mode(fd, in.stat.mode | owner_writes);
     in.was_changed = true;
     if (!is_directory && backups_ != nullptr) error = backups_->keep(fd, path, Backups::Before::removed);
     if (error >= 0) error = files_.unlink_at(fd, split_path(path).name, is_directory);

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <vector>
 
+#include "app/recv/attributes.h"
+
 namespace ccixfer::recv {
 namespace {
 
@@ -57,12 +59,11 @@ int Inheritance::read(ports::FileSystem& files, int directory) {
 }
 
 int Inheritance::give(ports::FileSystem& files, int file, uint32_t mode) const {
-  constexpr uint32_t keep_uid = ~uint32_t{0};
   if (group_) {
     ports::FileStat stat;
     if (const int error = files.fstat(file, stat); error < 0) return error;
     if (stat.gid != *group_) {
-      if (const int error = files.set_owner(file, keep_uid, *group_); error < 0) return error;
+      if (const int error = files.set_owner(file, keep_owner, *group_); error < 0) return error;
     }
   }
   if (default_acl_.empty()) return 0;

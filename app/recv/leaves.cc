@@ -7,12 +7,10 @@
 namespace ccixfer::recv {
 namespace {
 
-constexpr uint32_t owner_all = 0700, owner_search = 0100;
-
 // The mode that it gets lacks one of these rights. Root needs none.
 bool lacks(const Policy& policy, const Leave& leave, uint32_t rights) {
   const bool gets_mode = policy.has(session::option_permissions) || leave.made;
-  const uint32_t mode = gets_mode ? leave.attributes.mode : leave.unlocked ? leave.mode_before : owner_all;
+  const uint32_t mode = gets_mode ? leave.attributes.mode : leave.unlocked ? leave.mode_before : owner_writes;
   return policy.uid != 0 && (mode & rights) != rights;
 }
 
@@ -29,7 +27,7 @@ int apply_leave(ports::FileSystem& files, JobDirectories& directories, const Pol
   if (keeps_mode) {
     // Not ours to change: the mode it had stays, and comes back if it was unlocked for the time. One that we made has what mkdir(2)
     // gave it, with the directory it is in; but for what we gave ourselves to write in it.
-    const uint32_t made = stat.mode & ~(owner_all & ~wanted.mode);
+    const uint32_t made = stat.mode & ~(owner_writes & ~wanted.mode);
     const uint32_t mode = leave.made ? made : leave.unlocked ? leave.mode_before : stat.mode;
     if (mode != stat.mode) {
       if (const int error = files.set_mode(directory->fd(), mode); error < 0 && error != -EPERM && error != -ENOTSUP) return error;
@@ -65,7 +63,7 @@ std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known
   for (const Leave& leave : leaves) {
     owner.step();
     std::optional<uint32_t> mode;
-    int error = lacks(policy, leave, owner_search) ? directories.shut(leave.path) : 0;
+    int error = lacks(policy, leave, owner_searches) ? directories.shut(leave.path) : 0;
     if (error >= 0) error = apply_leave(root.files, directories, of_directories, root.device, leave, backups, mode);
     if (const int elsewhere = directories.left(leave.path); elsewhere < 0) error = elsewhere;
     outcomes.push_back({error < 0 ? -error : 0, error == attributes_refused, leave.path, mode});

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "app/recv/leaves.h"
+#include "tests/unit/recv/not_root.h"
 #include "tests/unit/recv/place.h"
 
 namespace ccixfer::recv {
@@ -98,7 +99,8 @@ TEST_CASE("entries__unchanged_and_attributes_alone_are_asked_for__its_set_id_bit
 }
 
 TEST_CASE("unchanged__a_directory_that_may_not_be_written_in__unlocked_by_its_owner_and_not_by_root") {
-  for (const uint32_t uid : {0u, somebody}) {
+  const NotRoot account;
+  for (const uint32_t uid : {0u, static_cast<uint32_t>(::geteuid())}) {
     As place(uid, session::option_recursive);
     ::chmod(place.temporary.path("d").c_str(), 0500);
     CHECK(place.verdict(directory("d", 0755)) == Verdict::done);
