@@ -310,7 +310,10 @@ Result<void> Acceptor::Session::begin(Instant now) {
     part.rate = acceptor_.receive_rates_.of(grant_);
     role_ = make_second_receiver(services, link_, options.second, part);
   } else if (options.root != nullptr) {
-    DestinationPart part{options.root, open.options, path.path};
+    DestinationPart part;
+    part.root = options.root;
+    part.options = open.options;
+    part.path = path.path;
     part.turns = acceptor_.turns_;
     part.peer = grant_ && !grant_->name.empty() ? grant_->name : peer_;
     part.aside = aside_;
@@ -324,7 +327,11 @@ Result<void> Acceptor::Session::begin(Instant now) {
     role_ = make_destination(services, link_, part);
   } else {
     const std::string below = path.path.empty() ? "" : path.path + (path.directory ? "/" : "");
-    SourcePart part{{below}, options.served_root, open.options, open.compress};
+    SourcePart part;
+    part.sources = {below};
+    part.served_root = options.served_root;
+    part.options = open.options;
+    part.compress = open.compress;
     if (open.rules) part.rules = *open.rules;
     if (grant_) part.may_be_served = [grant = *grant_](std::string_view name) { return policy::covers(grant, name); };
     part.list = open.list;

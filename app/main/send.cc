@@ -220,7 +220,10 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   if (path.directory || command.sources.size() > 1 || *chosen) plan.open.options |= session::option_directory;
   add_aside(plan.open, command.transfer.sync);
   plan.open.compress = compression_of(command.transfer.sync);
-  SourcePart part{command.sources, -1, plan.open.options, plan.open.compress};
+  SourcePart part;
+  part.sources = command.sources;
+  part.options = plan.open.options;
+  part.compress = plan.open.compress;
   if (*chosen) part.list = std::move((*chosen)->list);
   part.working_directory = working_directory();
   if (command.transfer.sync.deletes) {

@@ -51,7 +51,7 @@ class SourceRole final : public TransferRole {
   SourceRole(const SessionServices& services, session::Link& link, const SourcePart& part)
       : observer_(services.reporter, link.hello().transfer, part.failed, part.seat == send::SourceOptions::Seat::helper),
         is_helper_(part.seat == send::SourceOptions::Seat::helper),
-        source_(options(part), link, services.work, services.pool, services.pool_region, observer_, services.counters) {}
+        source_(of_this_process(part), link, services.work, services.pool, services.pool_region, observer_, services.counters) {}
 
   session::LinkHandler& handler() override { return source_; }
   void list_ahead() override { source_.list_ahead(); }
@@ -88,28 +88,9 @@ class SourceRole final : public TransferRole {
   bool take_completion(const rvma::Completion&) override { return false; }
 
  private:
-  static send::SourceOptions options(const SourcePart& part) {
-    send::SourceOptions options;
-    options.sources = part.sources;
-    options.served_root = part.served_root;
-    options.options = part.options;
-    options.may_be_served = part.may_be_served;
+  static send::SourceOptions of_this_process(send::SourceOptions options) {
     options.is_root = ::geteuid() == 0;
-    options.compress = part.compress;
-    options.rate = part.rate;
-    options.turns = part.turns;
-    options.receipt = part.receipt;
-    options.tweaks = part.tweaks;
     options.spool_directory = temporary_directory();
-    options.list = part.list;
-    options.tells_listed = part.tells_listed;
-    options.rules = part.rules;
-    options.working_directory = part.working_directory;
-    options.tries_changed_again = part.tries_changed_again;
-    options.seat = part.seat;
-    options.second = part.second;
-    options.record = part.record;
-    options.disk_patience = part.disk_patience;
     return options;
   }
   Observer observer_;
@@ -121,7 +102,7 @@ class DestinationRole final : public TransferRole {
  public:
   DestinationRole(const SessionServices& services, session::Link& link, const DestinationPart& part)
       : observer_(services.reporter, link.hello().transfer, part.failed),
-        destination_(options(part), *part.root, link, services.endpoint, services.work, services.pool, services.entropy, observer_,
+        destination_(part, *part.root, link, services.endpoint, services.work, services.pool, services.entropy, observer_,
                      services.counters) {
     observer_.session_begins();
   }
@@ -149,27 +130,6 @@ class DestinationRole final : public TransferRole {
   }
 
  private:
-  static recv::DestinationOptions options(const DestinationPart& part) {
-    recv::DestinationOptions options;
-    options.options = part.options;
-    options.path = part.path;
-    options.peer = part.peer;
-    options.record = part.record;
-    options.disk_patience = part.disk_patience;
-    options.asked = part.asked;
-    options.is_new = part.is_new;
-    options.aside = part.aside;
-    options.deletes = part.deletes;
-    options.limits = part.limits;
-    options.rate = part.rate;
-    options.turns = part.turns;
-    options.receipt = part.receipt;
-    options.tweaks = part.tweaks;
-    options.tries_changed_again = part.tries_changed_again;
-    options.first = part.first;
-    options.team = part.team;
-    return options;
-  }
   Observer observer_;
   recv::Destination destination_;
 };

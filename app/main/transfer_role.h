@@ -107,52 +107,16 @@ void show_role(report::StatusTransfer& view, const TransferRole& role, const Tal
 
 class FailedList;
 
-struct SourcePart {
-  std::vector<std::string> sources;
-  int served_root = -1;
-  uint32_t options = 0;
-  std::optional<uint8_t> compress = {};  // as of session::Open
-  std::shared_ptr<session::TransferRecord> record = {};
-  Duration disk_patience = forever;
-  // Shared by all sessions of the process; none: no cap, and the session is the only one at a time.
-  std::shared_ptr<send::RateCap> rate{};
-  std::shared_ptr<session::PoolTurns> turns{};
+// What make_source gives to a source, but for `is_root` and `spool_directory`, which are those of this process.
+struct SourcePart : send::SourceOptions {
   std::shared_ptr<FailedList> failed = {};  // none: nobody wants it
-  receipt::Sink* receipt = nullptr;
-  session::TweaksRef tweaks = {};
-  std::optional<filter::PathList> list = {};
-  bool tells_listed = false;
-  filter::Rules rules = {};
-  std::string working_directory = {};
-  bool tries_changed_again = false;  // as of send::SourceOptions
-  send::SourceOptions::Seat seat = send::SourceOptions::Seat::alone;
-  std::shared_ptr<send::SecondPath> second = {};             // as of send::SourceOptions
-  std::function<bool(std::string_view)> may_be_served = {};  // as of send::SourceOptions
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_source(const SessionServices& services, session::Link& link,
                                                         const SourcePart& part);
 
-struct DestinationPart {
+struct DestinationPart : recv::DestinationOptions {
   recv::Root* root = nullptr;
-  uint32_t options = 0;
-  std::string path;
-  std::string peer = {};
-  std::shared_ptr<session::TransferRecord> record = {};
-  Duration disk_patience = forever;
-  std::optional<recv::Asked> asked = std::nullopt;  // of a pull
-  bool is_new = false;                              // the root was made for this transfer
-  recv::Aside aside{};
-  std::optional<recv::DeleteWish> deletes = {};
-  recv::Limits limits{};
-  // As of SourcePart.
-  std::shared_ptr<recv::RateAllowance> rate{};
-  std::shared_ptr<session::PoolTurns> turns{};
-  std::shared_ptr<FailedList> failed = {};
-  receipt::Sink* receipt = nullptr;
-  session::TweaksRef tweaks = {};
-  session::FirstEntries first = {};  // as of recv::DestinationOptions, as the next two
-  bool tries_changed_again = false;
-  std::optional<recv::TeamLimits> team{};
+  std::shared_ptr<FailedList> failed = {};  // none: nobody wants it
 };
 [[nodiscard]] std::unique_ptr<TransferRole> make_destination(const SessionServices& services, session::Link& link,
                                                              const DestinationPart& part);

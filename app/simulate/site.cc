@@ -206,8 +206,9 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
       return program::make_destination(services_, link, part);
     };
   } else {
-    program::SourcePart part{dial.sources.empty() ? std::vector<std::string>{dial.directory + "/"} : dial.sources, -1,
-                             dial.options};
+    program::SourcePart part;
+    part.sources = dial.sources.empty() ? std::vector<std::string>{dial.directory + "/"} : dial.sources;
+    part.options = dial.options;
     part.rate = std::make_shared<send::RateCap>(dial.rate_bytes_per_s);
     part.record = std::make_shared<session::TransferRecord>();
     part.disk_patience = session::disk_patience(plan.timeout);
