@@ -64,13 +64,13 @@ std::string temporary_directory() {
   return directory != nullptr && *directory == '/' ? directory : "/var/tmp";
 }
 
-Plan plan_of_push(const SendCommand& command) {
+Plan plan_of_push(const SendCommand& command, const std::vector<std::string>& sources) {
   Plan plan;
   plan.dials = true;
   plan.file_rights = FileRights::read_all;
   // Links are followed to wherever they lead, as `cp -r` does.
   plan.reads_everything = !command.transfer.archive;
-  for (const std::string& source : command.sources) {
+  for (const std::string& source : sources) {
     if (source != "-") plan.places.push_back({source, Access::read});
   }
   add_spool(plan);

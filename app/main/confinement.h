@@ -18,7 +18,7 @@ namespace ccixfer::program {
 [[nodiscard]] std::vector<std::string> directories_to(const std::string& file);
 [[nodiscard]] std::string temporary_directory();  // $TMPDIR, or one that is not in memory as a rule
 
-[[nodiscard]] sandbox::Plan plan_of_push(const SendCommand& command);
+[[nodiscard]] sandbox::Plan plan_of_push(const SendCommand& command, const std::vector<std::string>& sources);
 [[nodiscard]] sandbox::Plan plan_of_server(const Config& config, const std::string& served);
 [[nodiscard]] sandbox::Plan plan_of_receiver(const Config& config, const std::string& root);
 // `removable`: the command removes its directory when nothing came.

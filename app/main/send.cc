@@ -160,81 +160,128 @@ Result<std::optional<SecondPlan>> second_plan(const SessionServices& services, c
   return std::optional(std::move(plan));
 }
 
-}  // namespace
-
-CommandEnd run_send(const Process& process, const SendCommand& given) {
-  SendCommand command = given;
-  if (auto fits = check_team(command); !fits) return {fits.error(), {}};
-  std::optional<Place> place;
-  if (!command.serve) {
-    auto found = find_place(command.destination, command.common);
-    if (!found) return {found.error(), {}};
-    place = std::move(*found);
-    if (place->ticket && is_of_team(command)) {
-      return {{ErrorKind::usage,
-               "bad use: a ticket with --stripe or --part: the processes must have one identity: give the account one "
-               "(ccixfer keygen), and have it permitted at the receiver"},
-              {}};
-    }
+// Where each DEST is. Of several none is a ticket.
+Result<std::vector<Place>> find_places(const SendCommand& command) {
+  std::vector<Place> places;
+  auto first = find_place(command.destination, command.common);
+  if (!first) return tl::unexpected(first.error());
+  if (first->ticket && is_of_team(command)) {
+    return fail(ErrorKind::usage,
+                "bad use: a ticket with --stripe or --part: the processes must have one identity: give the account one "
+                "(ccixfer keygen), and have it permitted at the receiver");
   }
-  if (command.serve) return serve(process, command);
-  std::vector<Place> places = {*place};
+  places.push_back(std::move(*first));
   for (const std::string& more : command.more_destinations) {
     auto found = find_place(more, command.common);
-    if (!found) return {found.error(), {}};
-    if (found->ticket) return {{ErrorKind::usage, "bad use: a ticket as a further DEST: give the URI of the receiver"}, {}};
+    if (!found) return tl::unexpected(found.error());
+    if (found->ticket) return fail(ErrorKind::usage, "bad use: a ticket as a further DEST: give the URI of the receiver");
     places.push_back(std::move(*found));
   }
+  return places;
+}
+
+// What of the sources is sent.
+struct Selection {
+  std::vector<std::string> sources;
+  std::optional<filter::PathList> list;
+  filter::Rules rules;
+};
+
+Result<Selection> select(host::PosixFileSystem& files, const SendCommand& command) {
+  Selection selection{command.sources, {}, {}};
+  if (auto there = check_sources(files, selection.sources); !there) return tl::unexpected(there.error());
+  auto chosen = chosen_of(command.sources, command.transfer.sync, command.transfer.from0);
+  if (!chosen) return tl::unexpected(chosen.error());
+  if (*chosen) {
+    selection.sources = {(*chosen)->top + "/"};
+    selection.list = std::move((*chosen)->list);
+    if (auto there = check_sources(files, selection.sources); !there) return tl::unexpected(there.error());
+  }
+  auto rules = read_rules(command.transfer.rules, command.transfer.sync, command.transfer.from0);
+  if (!rules) return tl::unexpected(rules.error());
+  selection.rules = std::move(*rules);
+  if (command.transfer.sync.deletes) {
+    if (auto travels = check_travel(selection.rules); !travels) return tl::unexpected(travels.error());
+  }
+  return selection;
+}
+
+// What the receiver is told of the transfer when a session opens.
+session::Open open_of(const SendCommand& command, const PeerPath& path, const Selection& selection) {
+  session::Open open = {session_options(command.transfer), path.path};
+  if (path.directory || selection.sources.size() > 1 || selection.list) open.options |= session::option_directory;
+  add_aside(open, command.transfer.sync);
+  open.compress = compression_of(command.transfer.sync);
+  if (command.transfer.sync.deletes) {
+    open.deletes = command.transfer.sync.max_delete.value_or(recv::deletions_unlimited);
+    if (!selection.rules.empty()) open.rules = selection.rules;
+  }
+  return open;
+}
+
+// The source's end of each session of the transfer.
+struct RoleMaker {
+  const Process& process;
+  const SessionServices& services;
+  DialledReceipt& receipt;
+  std::shared_ptr<std::optional<SeenSources>> seen;  // none: whatever is there may be read
+  SourcePart part;
+  std::string uri;
+  bool is_team = false;
+
+  std::unique_ptr<TransferRole> operator()(session::Link& link, const RoleWish& wish) {
+    for (const std::string& words : *seen ? (*seen)->replaced() : std::vector<std::string>()) process.reporter.warn(words);
+    part.tries_changed_again = wish.tries_changed_again && !wish.helps;  // a helper gives back to the leader what has changed
+    part.seat = !is_team ? Seat::alone : wish.helps ? Seat::helper : Seat::leader;
+    part.receipt = wish.helps ? nullptr : receipt.begin(link, uri);
+    return make_source(services, link, part);
+  }
+};
+
+}  // namespace
+
+CommandEnd run_send(const Process& process, const SendCommand& command) {
+  if (auto fits = check_team(command); !fits) return {fits.error(), {}};
+  if (command.serve) return serve(process, command);
+  const auto places = find_places(command);
+  if (!places) return {places.error(), {}};
+  const Place& place = places->front();
   const auto lock = JobLock::take(command.transfer.lock_file);
   if (!lock) return {lock.error(), {}};
 
-  const auto without = place->ticket ? policy::WithoutIdentity::make_for_this_process : policy::WithoutIdentity::refuse;
+  const auto without = place.ticket ? policy::WithoutIdentity::make_for_this_process : policy::WithoutIdentity::refuse;
   auto security = security_of_process(process, command.common, without);
   if (!security) return {security.error(), {}};
-  const Target& target = place->targets.front();
-  for (const Place& one : places) {
+  const Target& target = place.targets.front();
+  for (const Place& one : *places) {
     if (auto there = check_targets(process.config, command.common, one.targets); !there) return {there.error(), {}};
   }
   NodeOptions node;
   node.dials = transport_of(target);
-  node.trust = trust_of_dialler(*security, places);
+  node.trust = trust_of_dialler(*security, *places);
   auto loop = TransferLoop::create(process, command.common, command.transfer, node);
   if (!loop) return {loop.error(), {}};
-  if (auto there = check_sources((*loop)->files(), command.sources); !there) return {there.error(), {}};
-  auto chosen = chosen_of(command.sources, command.transfer.sync, command.transfer.from0);
-  if (!chosen) return {chosen.error(), {}};
-  if (*chosen) {
-    command.sources = {(*chosen)->top + "/"};
-    if (auto there = check_sources((*loop)->files(), command.sources); !there) return {there.error(), {}};
-  }
-  auto rules = read_rules(command.transfer.rules, command.transfer.sync, command.transfer.from0);
-  if (!rules) return {rules.error(), {}};
-  if (command.transfer.sync.deletes) {
-    if (auto travels = check_travel(*rules); !travels) return {travels.error(), {}};
-  }
+  auto selection = select((*loop)->files(), command);
+  if (!selection) return {selection.error(), {}};
   const SessionServices& services = (*loop)->services();
   const PeerPath path = peer_path(target.path);
   DialPlan plan = make_plan(services, target.address, command.transfer);
   plan.hello.direction = session::Direction::push;
-  plan.open = {session_options(command.transfer), path.path};
-  if (path.directory || command.sources.size() > 1 || *chosen) plan.open.options |= session::option_directory;
-  add_aside(plan.open, command.transfer.sync);
-  plan.open.compress = compression_of(command.transfer.sync);
+  plan.open = open_of(command, path, *selection);
+  auto team = team_of_command(command, plan.open, services.entropy);
+  if (!team) return {team.error(), {}};
+  plan.open.team = *team;
+  plan.lists_ahead = !team->has_value() && !command.transfer.checksum;
+
   SourcePart part;
-  part.sources = command.sources;
+  part.sources = selection->sources;
   part.options = plan.open.options;
   part.compress = plan.open.compress;
-  if (*chosen) part.list = std::move((*chosen)->list);
+  part.list = std::move(selection->list);
   part.working_directory = working_directory();
-  if (command.transfer.sync.deletes) {
-    plan.open.deletes = command.transfer.sync.max_delete.value_or(recv::deletions_unlimited);
-    if (!rules->empty()) plan.open.rules = *rules;
-    part.tells_listed = true;
-  }
-  auto team = team_of_command(given, plan.open, services.entropy);
-  if (!team) return {team.error(), {}};
-  add_rules_above(*rules, send::absolute_place(part.working_directory, command.sources.front()));
-  part.rules = std::move(*rules);
+  part.tells_listed = command.transfer.sync.deletes;
+  add_rules_above(selection->rules, send::absolute_place(part.working_directory, part.sources.front()));
+  part.rules = std::move(selection->rules);
   part.rate = std::make_shared<send::RateCap>((*loop)->rate_bytes_per_s());
   plan.set_rate = [rate = part.rate](uint64_t bytes_per_s, Instant now) { rate->set(bytes_per_s, now); };
   part.record = std::make_shared<session::TransferRecord>();
@@ -244,10 +291,9 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   part.tweaks = std::move(*tweaks);
   for (const std::string& owner : unknown_owners(command.transfer.metadata))
     process.reporter.warn(fmt::format("--chown: no {} here: if the receiver does not know it either, files go to 65534", owner));
-  plan.open.team = *team;
-  plan.lists_ahead = !team->has_value() && !command.transfer.checksum;
+
   std::optional<Place> second_place;
-  if (const size_t which = *team ? ((*team)->part - 1u) % places.size() : 0; which != 0) second_place = places[which];
+  if (const size_t which = *team ? ((*team)->part - 1u) % places->size() : 0; which != 0) second_place = (*places)[which];
   if (second_place) {
     part.second = std::make_shared<send::SecondPath>(
         [&reporter = process.reporter, uri = second_place->targets.front().address](const std::string& line) {
@@ -256,34 +302,28 @@ CommandEnd run_send(const Process& process, const SendCommand& given) {
   }
   auto second = second_plan(services, command, second_place, part, *security);
   if (!second) return {second.error(), {}};
-  if (*security) secure_plan(plan, **security, *place);
+  if (*security) secure_plan(plan, **security, place);
+
   receipt::Header header{.path = path.path, .archive = command.transfer.archive};
-  const bool whole = (plan.open.options & session::option_directory) == 0 || command.sources.front().ends_with('/');
-  if (command.sources.size() == 1) header.directory = delivered_directory(absolute(command.sources.front()), "", whole);
+  const bool whole = (plan.open.options & session::option_directory) == 0 || part.sources.front().ends_with('/');
+  if (part.sources.size() == 1) header.directory = delivered_directory(absolute(part.sources.front()), "", whole);
   DialledReceipt receipt(command.transfer.receipt, std::move(header), identity_of(*security));
-  sandbox::Plan rights = plan_of_push(command);
+  sandbox::Plan rights = plan_of_push(command, part.sources);
   receipt.add_to(rights);
   if (auto fine = receipt.check(); !fine) return {fine.error(), {}};
   auto failed = begin_failed_list(command.transfer, rights);
   if (!failed) return {failed.error(), {}};
-  part.failed = std::move(*failed);
-  const auto seen = std::make_shared<std::optional<SeenSources>>();  // none: whatever is there may be read
-  if (command.transfer.archive) seen->emplace((*loop)->files(), command.sources);
-  plan.make_role = [&process, &services, &receipt, seen, part, uri = target.address, is_team = team->has_value()](
-                       session::Link& link, const RoleWish& wish) mutable {
-    for (const std::string& words : *seen ? (*seen)->replaced() : std::vector<std::string>()) process.reporter.warn(words);
-    part.tries_changed_again = wish.tries_changed_again && !wish.helps;  // a helper gives back to the leader what has changed
-    part.seat = !is_team ? Seat::alone : wish.helps ? Seat::helper : Seat::leader;
-    part.receipt = wish.helps ? nullptr : receipt.begin(link, uri);
-    return make_source(services, link, part);
-  };
+  part.failed = *failed;
+  const auto seen = std::make_shared<std::optional<SeenSources>>();
+  if (command.transfer.archive) seen->emplace((*loop)->files(), part.sources);
+  plan.make_role = RoleMaker{process, services, receipt, seen, std::move(part), target.address, team->has_value()};
   add_trust(rights, *security);
   const auto confined = confine(process, rights);
   if (!confined) return {confined.error(), {}};
   if (!*confined) seen->reset();
   CommandEnd end = (*loop)->dial(std::move(plan), {}, std::move(*second));
   if (end.tally.helped) return end;  // the list and the receipt are written by the process that leads
-  finish_failed_list(process, part.failed.get(), end);
+  finish_failed_list(process, failed->get(), end);
   receipt.finish(process, (*loop)->files(), end);
   return end;
 }

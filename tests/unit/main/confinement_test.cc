@@ -91,10 +91,10 @@ TEST_CASE("confinement__a_file_that_is_a_link__may_lead_to_another_file_later") 
 
 TEST_CASE("confinement__push__reads_its_sources_or_whatever_links_lead_to") {
   SendCommand command = send_of({"/data/run", "-"}, "tcp://h:1/x");
-  const Plan like_cp = plan_of_push(command);
+  const Plan like_cp = plan_of_push(command, command.sources);
   CHECK(like_cp.reads_everything);
   command.transfer.archive = true;
-  const Plan archive = plan_of_push(command);
+  const Plan archive = plan_of_push(command, command.sources);
   CHECK_FALSE(archive.reads_everything);
   CHECK(has(archive, "/data/run", Access::read));
   CHECK_FALSE(has(archive, "-", Access::read));
