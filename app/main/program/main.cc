@@ -151,6 +151,61 @@ std::string metrics_page(const metrics::Subject& subject, metrics::Format format
 // With -i the lines of the items say it.
 bool lists_files(const TransferOptions& transfer) { return transfer.dry_run && !transfer.sync.itemize; }
 
+report::ReporterOptions reporter_options(const Command& command, TurnLoop& loop) {
+  const CommonOptions& common = common_of(command);
+  const auto* send = std::get_if<SendCommand>(&command);
+  const auto* receive = std::get_if<ReceiveCommand>(&command);
+  report::ReporterOptions options;
+  options.json = common.json;
+  options.json_fd = json_fd_of(command);
+  options.quiet = common.quiet;
+  options.verbose = common.verbose;
+  options.progress = common.progress;
+  options.stats = common.stats;
+  options.log_file = common.log_file;
+  options.journal = in_journal();
+  options.told_to_end = [&loop] { return loop.is_interrupted() || TurnLoop::is_told_to_end(); };
+  options.may_be_unheard = send != nullptr || receive != nullptr || std::holds_alternative<RouteCommand>(command);
+  options.list = (send != nullptr && lists_files(send->transfer)) || (receive != nullptr && lists_files(receive->transfer)) ||
+                 std::holds_alternative<VerifyCommand>(command);
+  return options;
+}
+
+// What this process counts, and the pages that show it, where somebody asks for them.
+struct Counted {
+  Counters counters;
+  metrics::Activity activity;
+  metrics::Refusals refusals;
+  host::DiskTimes disk_times;
+  std::shared_ptr<routing::Traffic> traffic;  // of a router with pages
+  std::unique_ptr<metrics::Board> board;
+  std::unique_ptr<metrics::Server> server;
+
+  Result<void> serve(const MetricsConfig& wanted, const char* role, bool is_router) {
+    auto made = metrics::Board::create();
+    if (!made) return tl::unexpected(made.error());
+    board = std::move(*made);
+    metrics::Subject subject{program_version, role, static_cast<double>(wall_time_s()), &counters, is_router ? nullptr : &activity};
+    subject.refusals = &refusals;
+    if (is_router) {
+      traffic = std::make_shared<routing::Traffic>();
+      subject.traffic = [seen = traffic] { return traffic_of(*seen); };
+    } else {
+      subject.disk = &disk_times;
+    }
+    auto guard = guard_of(wanted);
+    if (!guard) return tl::unexpected(guard.error());
+    auto listening = metrics::Server::listen(
+        wanted.listen, {.metrics = [subject](metrics::Format format) { return metrics_page(subject, format); },
+                        .board = board.get(),
+                        .guard = std::move(*guard),
+                        .refused = &refusals});
+    if (!listening) return tl::unexpected(listening.error());
+    server = std::move(*listening);
+    return {};
+  }
+};
+
 int run_program(int argc, char** argv) {
   const auto sockets = host::take_passed_sockets();
   Result<Command> command = parse_command_line(argc, argv);
@@ -184,22 +239,7 @@ int run_program(int argc, char** argv) {
   const auto listener = listener_of(*sockets, *command);
   if (!listener) return leave_unbegun(listener.error());
   TurnLoop loop;
-  report::ReporterOptions options;
-  options.json = common.json;
-  options.json_fd = json_fd_of(*command);
-  options.quiet = common.quiet;
-  options.verbose = common.verbose;
-  options.progress = common.progress;
-  options.stats = common.stats;
-  options.log_file = common.log_file;
-  options.journal = in_journal();
-  options.told_to_end = [&loop] { return loop.is_interrupted() || TurnLoop::is_told_to_end(); };
-  options.may_be_unheard = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command) ||
-                           std::holds_alternative<RouteCommand>(*command);
-  if (const auto* send = std::get_if<SendCommand>(&*command)) options.list = lists_files(send->transfer);
-  options.list = options.list || std::holds_alternative<VerifyCommand>(*command);
-  if (const auto* receive = std::get_if<ReceiveCommand>(&*command)) options.list = lists_files(receive->transfer);
-  auto reporter = report::Reporter::create(options, loop.now());
+  auto reporter = report::Reporter::create(reporter_options(*command, loop), loop.now());
   if (!reporter) return leave_unbegun(reporter.error());
   // Before any program is started, and before the process is confined.
   if (auto manager = host::ServiceManager::of_environment()) {
@@ -217,50 +257,27 @@ int run_program(int argc, char** argv) {
   if (!config) return leave_unbegun(config.error());
   for (const std::string& warning : config->warnings) (*reporter)->warn(warning);
 
-  Counters counters;
-  metrics::Activity activity;
-  metrics::Refusals refusals;
-  host::DiskTimes disk_times;
-  std::shared_ptr<routing::Traffic> traffic;
-  std::unique_ptr<metrics::Board> board;
-  std::unique_ptr<metrics::Server> metrics;
+  Counted counted;
   const char* const role = role_of(*command);
   if (role != nullptr && !config->metrics.listen.empty()) {
-    auto made = metrics::Board::create();
-    if (!made) return say_and_leave(made.error(), json_fd);
-    board = std::move(*made);
-    const bool has_sessions = !std::holds_alternative<RouteCommand>(*command);
-    if (!has_sessions) traffic = std::make_shared<routing::Traffic>();
-    metrics::Subject subject{program_version, role, static_cast<double>(wall_time_s()), &counters,
-                             has_sessions ? &activity : nullptr};
-    subject.refusals = &refusals;
-    if (has_sessions) subject.disk = &disk_times;
-    if (traffic) subject.traffic = [traffic] { return traffic_of(*traffic); };
-    auto guard = guard_of(config->metrics);
-    if (!guard) return say_and_leave(guard.error(), json_fd);
-    auto listening = metrics::Server::listen(
-        config->metrics.listen, {.metrics = [subject](metrics::Format format) { return metrics_page(subject, format); },
-                                 .board = board.get(),
-                                 .guard = std::move(*guard),
-                                 .refused = &refusals});
-    if (!listening) return say_and_leave(listening.error(), json_fd);
-    metrics = std::move(*listening);
-    (*reporter)->info(fmt::format("metrics and status page at {}{}", web_scheme(*metrics), metrics->place()));
+    if (auto served = counted.serve(config->metrics, role, std::holds_alternative<RouteCommand>(*command)); !served)
+      return say_and_leave(served.error(), json_fd);
+    (*reporter)->info(fmt::format("metrics and status page at {}{}", web_scheme(*counted.server), counted.server->place()));
   }
   const int64_t began_s = wall_time_s();
   const CommandEnd end = run(Process{.loop = loop,
                                      .reporter = **reporter,
-                                     .counters = counters,
+                                     .counters = counted.counters,
                                      .config = *config,
                                      .confine = confinement(),
                                      .on_complete = on_complete.get(),
-                                     .metrics = metrics.get(),
-                                     .activity = &activity,
-                                     .board = board.get(),
+                                     .metrics = counted.server.get(),
+                                     .activity = &counted.activity,
+                                     .board = counted.board.get(),
                                      .role = role != nullptr ? role : "",
                                      .shows_names = config->metrics.names,
-                                     .traffic = traffic,
-                                     .disk_times = metrics ? &disk_times : nullptr,
+                                     .traffic = counted.traffic,
+                                     .disk_times = counted.server ? &counted.disk_times : nullptr,
                                      .passed_listener = *listener},
                              *command);
   (*reporter)->set_now(loop.now());
@@ -278,7 +295,7 @@ int run_program(int argc, char** argv) {
   done.kind = end.error.kind;
   done.counts = counts_of(end.tally);
   const bool transfer = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command);
-  (*reporter)->done(done, counters, transfer);
+  (*reporter)->done(done, counted.counters, transfer);
   const auto problem = (*reporter)->output_problem();
   if (teller) teller->tell(problem && end.error.kind == ErrorKind::ok ? *problem : end.error, done.counts);
   // Threads in the disk, and puts that come, use what destructors and the end of main would take away.
