@@ -104,28 +104,8 @@ void EntryDecider::Job::decide_special(const Entry& entry, Decision& decision) {
     if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;
     return;
   }
-  if (!dry() && !claim(decision.path)) {
-    failed(decision, -EBUSY);
-    return;
-  }
-  if (found == 0 && stat.type == ports::FileType::directory) {
-    if (const int error = make_room(decision.path, name); error < 0) {
-      failed(decision, error);
-      return;
-    }
-  }
   const ports::FileStat* const there = found == 0 && is_special_of_kind(entry, stat) ? &stat : nullptr;
-  if (link_at_once(entry, there, found < 0, decision)) {
-    if (!dry()) directories_.forget(decision.path);
-    return;
-  }
-  const auto older = found == -ENOENT ? find_older(entry, decision.path) : std::nullopt;
-  if (older && take_from_older(entry, *older, nullptr, decision)) return;
-  decision.items = there != nullptr ? items_of(done_to(entry), entry, there) : items_of_new(done_to(entry), entry, older);
-  if (dry()) {
-    if (!would_fail(found == 0 ? &stat : nullptr, decision)) decision.verdict = Verdict::make;
-    return;
-  }
+  if (is_settled(entry, found, stat, there, decision)) return;
   const int placed = place_special(entry, decision.path);
   if (placed < 0) {
     failed_or_fatal(decision, placed);

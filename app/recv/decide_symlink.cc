@@ -29,6 +29,32 @@ int EntryDecider::Job::place_symlink(const Entry& entry, const std::string& path
   return error;
 }
 
+// What has no content is placed at once: all that comes before that, for symbolic links and specials. True: there is nothing to
+// place, as it became a link to something like it, or failed, or the run is a dry one. `there`: `stat`, where that is of its kind.
+bool EntryDecider::Job::is_settled(const Entry& entry, int found, const ports::FileStat& stat, const ports::FileStat* there,
+                                   Decision& decision) {
+  if (!dry() && !claim(decision.path)) {
+    failed(decision, -EBUSY);
+    return true;
+  }
+  if (found == 0 && stat.type == ports::FileType::directory) {
+    if (const int error = make_room(decision.path, split_path(decision.path).name); error < 0) {
+      failed(decision, error);
+      return true;
+    }
+  }
+  if (link_at_once(entry, there, found < 0, decision)) {
+    if (!dry()) directories_.forget(decision.path);
+    return true;
+  }
+  const auto older = found == -ENOENT ? find_older(entry, decision.path) : std::nullopt;
+  if (older && take_from_older(entry, *older, nullptr, decision)) return true;
+  decision.items = there != nullptr ? items_of(done_to(entry), entry, there) : items_of_new(done_to(entry), entry, older);
+  if (!dry()) return false;
+  if (!would_fail(found == 0 ? &stat : nullptr, decision)) decision.verdict = Verdict::make;
+  return true;
+}
+
 void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
   const std::string_view name = split_path(decision.path).name;
   ports::FileStat stat;
@@ -49,27 +75,7 @@ void EntryDecider::Job::decide_symlink(const Entry& entry, Decision& decision) {
     if (dry() && differs(entry, stat)) decision.verdict = Verdict::change;
     return;
   }
-  if (!dry() && !claim(decision.path)) {
-    failed(decision, -EBUSY);
-    return;
-  }
-  if (found == 0 && stat.type == ports::FileType::directory) {
-    if (const int error = make_room(decision.path, name); error < 0) {
-      failed(decision, error);
-      return;
-    }
-  }
-  if (link_at_once(entry, was_link ? &stat : nullptr, found < 0, decision)) {
-    if (!dry()) directories_.forget(decision.path);
-    return;
-  }
-  const auto older = found == -ENOENT ? find_older(entry, decision.path) : std::nullopt;
-  if (older && take_from_older(entry, *older, nullptr, decision)) return;
-  decision.items = was_link ? items_of(done_to(entry), entry, &stat) : items_of_new(done_to(entry), entry, older);
-  if (dry()) {
-    if (!would_fail(found == 0 ? &stat : nullptr, decision)) decision.verdict = Verdict::make;
-    return;
-  }
+  if (is_settled(entry, found, stat, was_link ? &stat : nullptr, decision)) return;
   if (const int error = place_symlink(entry, decision.path); error < 0) {
     failed_or_fatal(decision, error);
     return;

@@ -47,6 +47,8 @@ class EntryDecider::Job {
   void decide_directory(const session::Entry& entry, uint64_t index, Decision& decision);
   [[nodiscard]] bool unlock(const std::string& path, uint32_t mode);
   void decide_symlink(const session::Entry& entry, Decision& decision);
+  [[nodiscard]] bool is_settled(const session::Entry& entry, int found, const ports::FileStat& stat, const ports::FileStat* there,
+                                Decision& decision);
   [[nodiscard]] bool is_in_locked(const Decision& decision);
   void decide_in_missing_directory(const session::Entry& entry, Decision& decision);
   [[nodiscard]] bool take_from_older(const session::Entry& entry, const OlderTrees::Match& older, const ports::FileStat* there,
