@@ -12,7 +12,6 @@ namespace {
 constexpr size_t head_bytes = 4, entry_bytes = 8;
 constexpr uint32_t version = 2;
 enum Tag : uint32_t { user_obj = 1, user = 2, group_obj = 4, group = 8, mask = 16, other = 32 };
-constexpr uint32_t mode_setgid = 02000;
 
 uint32_t number_at(std::string_view bytes, size_t at, size_t count) {
   uint32_t value = 0;
