@@ -7,13 +7,9 @@
 #include <csignal>
 
 #include "app/bench/failed_connect.h"
-#include "app/config/uri.h"
-#include "app/devices/node.h"
 #include "app/main/commands.h"
-#include "app/main/confinement.h"
-#include "app/main/process_trust.h"
+#include "app/main/question.h"
 #include "core/base/units.h"
-#include "core/host/entropy.h"
 #include "routing/transport/messages.h"
 
 namespace ccixfer::program {
@@ -142,23 +138,9 @@ class PingHandler final : public LoopHandler {
 }  // namespace
 
 CommandEnd run_ping(const Process& process, const PingCommand& command) {
-  auto target = split_target(command.uri);
-  if (!target) return {target.error(), {}};
-  auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
-  if (!security) return {security.error(), {}};
-  const auto device = chosen_device(process.config, command.common.device, transport_of(*target));
-  if (!device) return {device.error(), {}};
-  if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
-  host::SystemEntropy entropy;
-  NodeOptions options;
-  options.waker = process.loop.waker();
-  options.trust = process_trust(*security, ListenerKind::transfers);
-  auto node = make_node(*device, options, entropy, process.counters);
-  if (!node) return {node.error(), {}};
-  sandbox::Plan plan = plan_of_question();
-  add_trust(plan, *security);
-  if (auto confined = confine(process, plan); !confined) return {confined.error(), {}};
-  PingHandler handler(process, command, *node, target->address);
+  auto question = Question::open(process, command.common, command.uri);
+  if (!question) return {question.error(), {}};
+  PingHandler handler(process, command, (*question)->node(), (*question)->address());
   if (auto begun = handler.begin(); !begun) return {begun.error(), {}};
   process.loop.run(handler);
   return {handler.error(), {}};

@@ -4,14 +4,10 @@
 #include <algorithm>
 #include <csignal>
 
-#include "app/config/uri.h"
-#include "app/devices/node.h"
 #include "app/main/commands.h"
-#include "app/main/confinement.h"
-#include "app/main/process_trust.h"
+#include "app/main/question.h"
 #include "app/main/topology.h"
 #include "core/base/units.h"
-#include "core/host/entropy.h"
 #include "routing/router/map_query.h"
 
 namespace ccixfer::program {
@@ -82,23 +78,10 @@ class QueryHandler final : public LoopHandler {
 };
 
 CommandEnd of_router(const Process& process, const RoutesCommand& command) {
-  const auto target = split_target(command.places.front());
-  if (!target) return {target.error(), {}};
-  auto security = security_of_process(process, command.common, policy::WithoutIdentity::refuse);
-  if (!security) return {security.error(), {}};
-  const auto device = chosen_device(process.config, command.common.device, transport_of(*target));
-  if (!device) return {device.error(), {}};
-  if (auto there = check_target(*device, *target); !there) return {there.error(), {}};
-  host::SystemEntropy entropy;
-  NodeOptions options;
-  options.waker = process.loop.waker();
-  options.trust = process_trust(*security, ListenerKind::transfers);
-  auto node = make_node(*device, options, entropy, process.counters);
-  if (!node) return {node.error(), {}};
-  sandbox::Plan plan = plan_of_question();
-  add_trust(plan, *security);
-  if (auto confined = confine(process, plan); !confined) return {confined.error(), {}};
-  QueryHandler handler(process, *node->endpoint, target->address);
+  auto question = Question::open(process, command.common, command.places.front());
+  if (!question) return {question.error(), {}};
+  const std::string& address = (*question)->address();
+  QueryHandler handler(process, *(*question)->node().endpoint, address);
   process.loop.run(handler);
   auto records = handler.result();
   if (!records) return {records.error(), {}};
@@ -106,7 +89,7 @@ CommandEnd of_router(const Process& process, const RoutesCommand& command) {
   if (!topology) return {topology.error(), {}};
   const ports::HopInfo& router = handler.router();
   if (!router.peer.empty() && !command.dot) {
-    process.reporter.output(fmt::format("asked {}: {}, {}", target->address, printable(router.peer), printable(router.protection)));
+    process.reporter.output(fmt::format("asked {}: {}, {}", address, printable(router.peer), printable(router.protection)));
   }
   print(process, command, *topology);
   return {};

@@ -48,7 +48,6 @@ class FileInWork {
     waits_for_link_ = false;
     leads_ = leads;
   }
-  [[nodiscard]] bool waits_for_link() const { return waits_for_link_; }
   [[nodiscard]] bool leads() const { return leads_; }  // further names wait for it
 
   // While a job uses it.
