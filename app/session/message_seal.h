@@ -16,7 +16,6 @@ namespace ccixfer::session {
 enum class SealedChannel : uint8_t { session = 0, lane = 1 };
 
 inline constexpr size_t sealed_head_bytes = 12;
-inline constexpr size_t sealed_message_bytes_max = sealed_head_bytes + session_message_bytes_max + trust::tag_bytes;
 
 [[nodiscard]] bool is_sealed_message(Bytes bytes);  // by its first byte; nothing else was looked at
 
