@@ -1,9 +1,12 @@
 // Who writes which final path below a root: two sessions cannot write the same one. A path goes from
 // a session whose link is dead to the one that asks next; the old session is then `lost`: it touches
-// nothing any more and ends.
+// nothing any more and ends. What a job of it was doing at that path when it was lost comes to its end
+// first (Use): a write that hangs in the disk would change the new session's file afterwards.
 // Thread-safe. Bounded: each session claims a path for each of its files in work at most.
 #pragma once
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -28,9 +31,43 @@ struct Owner {
 
 class Claims {
  public:
-  // False: another live session, or another entry of this one, writes that path.
+  // So long a session waits for jobs of the one that it takes a path from: less than a source takes a disk for stuck.
+  static constexpr std::chrono::milliseconds patience_default{15'000};
+
+  // A job of the owner changes what stands at the path, or puts something there, for as long as this lives.
+  class Use {
+   public:
+    Use() = default;
+    Use(Use&& other) noexcept : claims_(std::exchange(other.claims_, nullptr)), key_(other.key_), may_(other.may_) {}
+    ~Use() {
+      if (claims_ != nullptr) claims_->end_use(key_);
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    Use& operator=(Use&&) = delete;
+    // Of what has no final path yet.
+    [[nodiscard]] static Use not_needed() {
+      Use use;
+      use.may_ = true;
+      return use;
+    }
+    [[nodiscard]] bool may() const { return may_; }  // false: the owner has lost what it claimed, and must leave the path alone
+
+   private:
+    friend class Claims;
+    Use(Claims& claims, const Hash128& key) : claims_(&claims), key_(key), may_(true) {}
+    Claims* claims_ = nullptr;
+    Hash128 key_{};
+    bool may_ = false;
+  };
+
+  explicit Claims(std::chrono::milliseconds patience = patience_default) : patience_(patience) {}
+  // False: another live session, or another entry of this one, writes that path; or a job of a lost one has not let go of it. In a
+  // job: it may wait for that.
   [[nodiscard]] bool take(const Hash128& key, const std::shared_ptr<Owner>& owner);
-  void release(const Hash128& key, const std::shared_ptr<Owner>& owner);  // if it is this owner's
+  [[nodiscard]] Use use(const Hash128& key, const Owner& owner);
+  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }  // before any session
+  void release(const Hash128& key, const std::shared_ptr<Owner>& owner);           // if it is this owner's
   void release_all(const std::shared_ptr<Owner>& owner);
   // Calls `act` if nobody has claimed that path. Nobody can claim any path meanwhile, so `act` must be short.
   template <typename Act>
@@ -40,17 +77,21 @@ class Claims {
   }
 
  private:
+  void end_use(const Hash128& key);
+  std::chrono::milliseconds patience_;
   std::mutex mutex_;
+  std::condition_variable let_go_;
   std::unordered_map<Hash128, std::shared_ptr<Owner>, KeyHash> owners_;
+  std::unordered_map<Hash128, uint32_t, KeyHash> uses_;  // by path: how many there are
 };
 
-// A path that is claimed for as long as this lives.
+// A path that is claimed, and in use, for as long as this lives.
 class Claim {
  public:
   Claim(Claims& claims, const Hash128& key, std::shared_ptr<Owner> owner)
-      : claims_(claims), key_(key), owner_(std::move(owner)), is_held_(claims.take(key, owner_)) {}
+      : claims_(claims), key_(key), owner_(std::move(owner)), is_held_(claims.take(key, owner_)), use_(claims.use(key, *owner_)) {}
   ~Claim() {
-    if (is_held_) claims_.release(key_, owner_);
+    if (is_held_) claims_.release(key_, owner_);  // whoever takes it from here on still waits for the use to end
   }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
@@ -61,6 +102,7 @@ class Claim {
   const Hash128 key_;
   const std::shared_ptr<Owner> owner_;
   const bool is_held_;
+  const Claims::Use use_;
 };
 
 }  // namespace ccixfer::recv

@@ -136,6 +136,8 @@ void Committer::finish(CommitItem& item) {
   if (error >= 0 && item.file) {
     error = item.file->open(file);
     const bool in_place = item.file->is_in_place();
+    const Claims::Use use = in_place ? root_.claims.use(item.task->key, owner_) : Claims::Use::not_needed();
+    if (!use.may()) return set(item, CommitOutcome::failed, -EBUSY);
     if (error >= 0 && !in_place) error = root_.judged(end_share(files_, root_.staging, item.staged, file->fd()));
     if (error == -EAGAIN) return set(item, CommitOutcome::held, -EBUSY);
     if (error >= 0) error = in_place ? finish_in_place(item, file->fd()) : finish_pieces(item, file->fd());
@@ -351,7 +353,9 @@ int Committer::link_into(const CommitItem& item, int parent) {
 void Committer::place(CommitItem& item) {
   trace_stage("[stage 11] commit");
   owner_.step();
-  if (owner_.lost.load()) {
+  // Another session takes the path when this is over, and not before: what hangs in the disk would come over its file.
+  const Claims::Use use = root_.claims.use(item.task->key, owner_);
+  if (!use.may()) {
     set(item, CommitOutcome::failed, -EBUSY);
     return;
   }

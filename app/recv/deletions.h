@@ -86,7 +86,7 @@ class Deletions {
   [[nodiscard]] bool next_listed(JobDirectories& directories, DeleteStep& out);
   void run(DeleteStep& out, uint32_t& steps, bool may_stop);
   // The source is not there now. It may never come back, and its next run may have brought what this session does not know.
-  [[nodiscard]] bool is_alone() const { return owner_.link_dead.load(); }
+  [[nodiscard]] bool is_alone() const { return owner_.link_dead.load() || owner_.lost.load(); }
   [[nodiscard]] bool read_names(Frame& frame, DeleteStep& out);
   [[nodiscard]] bool next_name(Frame& frame, std::string& name, DeleteStep& out);
   [[nodiscard]] int descriptor_of(Frame& frame);

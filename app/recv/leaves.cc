@@ -63,6 +63,10 @@ std::vector<LeaveOutcome> apply_leaves(OpenedRoot& root, KnownDirectories& known
   for (const Leave& leave : leaves) {
     owner.step();
     std::optional<uint32_t> mode;
+    if (owner.lost.load()) {  // another session's by now
+      outcomes.push_back({EBUSY, false, leave.path, mode});
+      continue;
+    }
     int error = lacks(policy, leave, owner_searches) ? directories.shut(leave.path) : 0;
     if (error >= 0) error = apply_leave(root.files, directories, of_directories, root.device, leave, backups, mode);
     if (const int elsewhere = directories.left(leave.path); elsewhere < 0) error = elsewhere;

@@ -134,9 +134,11 @@ Hash128 PieceTable::digest(uint64_t count) const {
   return digest.take();
 }
 
-StagedFile::StagedFile(OpenedRoot& root, const FileTask& task, bool resumed, KnownDirectories* directories)
+StagedFile::StagedFile(OpenedRoot& root, const FileTask& task, bool resumed, KnownDirectories* directories, const Owner* owner)
     : root_(root),
       directories_(directories),
+      owner_(owner),
+      key_(task.key),
       in_place_(task.in_place),
       device_(task.device),
       inode_(task.inode),
@@ -145,11 +147,14 @@ StagedFile::StagedFile(OpenedRoot& root, const FileTask& task, bool resumed, Kno
       mode_((task.attributes.mode & 0777u) | 0600u),
       sparse_(task.sparse),
       size_bytes_(task.size_bytes),
-      exists_(resumed) {}
+      exists_(resumed) {
+  CHECK(!in_place_ || (directories_ != nullptr && owner_ != nullptr));
+}
+
+Claims::Use StagedFile::in_use() { return in_place_ ? root_.claims.use(key_, *owner_) : Claims::Use::not_needed(); }
 
 int StagedFile::open_in_place() {
   if (!parent_) {
-    CHECK(directories_ != nullptr);
     JobDirectories directories(*directories_);
     HeldDirectoryRef parent;
     if (const int error = directories.open(split_path(path_).parent, parent); error < 0) return error;
@@ -243,6 +248,8 @@ uint64_t StagedFile::length_bytes() const { return size_bytes_ != size_unknown ?
 
 int StagedFile::lengthen(const HeldFile& open) {
   if (!sparse_) return 0;
+  const Claims::Use use = in_use();
+  if (!use.may()) return -EBUSY;
   const std::lock_guard lock(writing_);  // what is written beyond that meanwhile would be cut off
   ports::FileStat stat;
   if (const int error = root_.files.fstat(open.fd(), stat); error < 0) return error;
@@ -251,6 +258,8 @@ int StagedFile::lengthen(const HeldFile& open) {
 
 int StagedFile::write(const HeldFile& open, Bytes data, uint64_t offset_bytes) {
   at_writer();
+  const Claims::Use use = in_use();
+  if (!use.may()) return -EBUSY;
   std::unique_lock lock(writing_, std::defer_lock);
   if (root_.one_writer_a_file || (sparse_ && size_bytes_ == size_unknown)) lock.lock();
   const int error =
@@ -263,6 +272,8 @@ int StagedFile::write(const HeldFile& open, Bytes data, uint64_t offset_bytes) {
 int StagedFile::make_holes(const std::vector<session::Want::Range>& pieces, uint64_t size_bytes) {
   HeldFileRef held;
   if (const int error = open(held); error < 0) return error;
+  const Claims::Use use = in_use();
+  if (!use.may()) return -EBUSY;
   const int fd = held->fd();
   session::HoleFinder finder(root_.files, fd);
   const std::vector<std::byte> zeros(session::piece_bytes);

@@ -76,8 +76,9 @@ void forget_cached(ports::FileSystem& files, const HeldFile& open);
 // first opens it. Thread-safe.
 class StagedFile {
  public:
-  StagedFile(OpenedRoot& root, const FileTask& task, bool resumed,
-             KnownDirectories* directories = nullptr);  // `directories`: in place
+  // `directories` and `owner`, whose claim is on the final path: in place. They outlive it.
+  StagedFile(OpenedRoot& root, const FileTask& task, bool resumed, KnownDirectories* directories = nullptr,
+             const Owner* owner = nullptr);
   // Opens the file for writing, and makes it if it is not there. 0 or -errno. A staged file that has its final mode already may be
   // written again.
   [[nodiscard]] int open(HeldFileRef& out);
@@ -106,8 +107,12 @@ class StagedFile {
   int open_in_place();
   bool makes_way();
   int hold();
+  // What is done to a file in place, which another session may have by now, is done while this lives.
+  [[nodiscard]] Claims::Use in_use();
   OpenedRoot& root_;
   KnownDirectories* const directories_;
+  const Owner* const owner_;
+  const Hash128 key_;
   const bool in_place_;
   const uint64_t device_, inode_;  // in place: of the file
   const std::string path_;         // final

@@ -65,7 +65,7 @@ void SessionRoot::begin_deletions(const DeleteWish& wish, uint64_t already) {
 
 std::shared_ptr<StagedFile> SessionRoot::make_staged(const FileTask& task, bool resumed) {
   has_staged_ = true;
-  return std::make_shared<StagedFile>(*root_, task, resumed, &directories_);
+  return std::make_shared<StagedFile>(*root_, task, resumed, &directories_, owner_.get());
 }
 
 JudgedSegment SessionRoot::judge(MutableBytes segment, const session::SegmentHeader& header, const session::DataOpener* opener,

@@ -2,6 +2,9 @@
 #include "app/recv/claims.h"
 
 #include <catch2/catch.hpp>
+#include <future>
+#include <optional>
+#include <thread>
 
 namespace ccixfer::recv {
 namespace {
@@ -31,6 +34,60 @@ TEST_CASE("claims__path__has_one_holder_unless_its_link_is_dead") {
   CHECK(first->lost.load());
   CHECK_FALSE(second->lost.load());
   CHECK_FALSE(claims.take(g, first));  // the second lives
+}
+
+TEST_CASE("claims__a_job_of_the_lost_holder_is_at_the_path__nobody_has_it_until_that_has_ended") {
+  Claims claims(std::chrono::milliseconds(0));
+  const auto first = std::make_shared<Owner>();
+  const auto second = std::make_shared<Owner>();
+  const Hash128 f = path_key("f");
+  const Hash128 g = path_key("g");
+  CHECK(claims.take(f, first));
+  CHECK(claims.take(g, first));
+  CHECK_FALSE(claims.use(f, *second).may());  // another's
+  first->link_dead.store(true);
+  {
+    const Claims::Use one = claims.use(f, *first);
+    std::optional<Claims::Use> two(claims.use(f, *first));
+    CHECK(one.may());
+    CHECK(two->may());
+    CHECK_FALSE(claims.take(f, second));
+    CHECK(first->lost.load());
+    two.reset();
+    CHECK_FALSE(claims.take(f, second));
+    CHECK_FALSE(claims.use(g, *first).may());  // it begins nothing any more
+  }
+  CHECK(claims.take(f, second));
+  CHECK(claims.take(g, second));
+  CHECK(claims.use(f, *second).may());
+}
+
+TEST_CASE("claims__whoever_takes_a_path__waits_for_the_job_that_is_at_it") {
+  Claims claims;
+  const auto first = std::make_shared<Owner>();
+  const auto second = std::make_shared<Owner>();
+  const Hash128 f = path_key("f");
+  REQUIRE(claims.take(f, first));
+  first->link_dead.store(true);
+  std::optional<Claims::Use> use(claims.use(f, *first));
+  auto taken = std::async(std::launch::async, [&] { return claims.take(f, second); });
+  while (!first->lost.load()) std::this_thread::yield();
+  use.reset();
+  CHECK(taken.get());
+}
+
+// As symbolic links and directories are placed.
+TEST_CASE("claims__held_for_a_moment__its_path_is_in_use") {
+  Claims claims(std::chrono::milliseconds(0));
+  const auto first = std::make_shared<Owner>();
+  const auto second = std::make_shared<Owner>();
+  {
+    const Claim held(claims, path_key("l"), first);
+    CHECK(held.is_held());
+    first->link_dead.store(true);
+    CHECK_FALSE(claims.take(path_key("l"), second));
+  }
+  CHECK(claims.take(path_key("l"), second));
 }
 
 }  // namespace

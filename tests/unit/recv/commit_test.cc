@@ -452,6 +452,27 @@ struct Across : Batch {
 
 }  // namespace
 
+// Both would make the copy under the same name, and the first one's rename would give the name to the second one's unfinished copy.
+TEST_CASE("commit__another_session_asks_for_the_path_during_a_copy__has_it_when_the_file_is_placed") {
+  Across place;
+  Claims& claims = place.root->opened()->claims;
+  claims.set_patience(std::chrono::milliseconds(0));
+  const auto next = std::make_shared<Owner>();
+  const Hash128 key = place.batch[0].task->key;
+  bool is_asked = false;
+  place.files.hook = [&](std::string_view call, std::string_view) {
+    if (call == "rename_at" && !std::exchange(place.refused, true)) return -EXDEV;
+    if (!place.refused || call != "pwrite") return 0;
+    place.owner->link_dead.store(true);
+    CHECK_FALSE(claims.take(key, next));
+    is_asked = true;
+    return 0;
+  };
+  place.run();
+  CHECK(is_asked);
+  CHECK(claims.take(key, next));
+}
+
 TEST_CASE("commit__across_file_systems__a_whole_copy_or_the_old_file") {
   Across place;
   SECTION("all goes well") {

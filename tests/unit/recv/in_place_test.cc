@@ -23,7 +23,8 @@ CommitItem deliver(Place& place, const Decision& decision, const std::string& co
   std::vector<CommitItem> batch(1);
   batch[0].task = decision.task;
   batch[0].size_bytes = content.size();
-  batch[0].file = std::make_shared<StagedFile>(*place.root->opened(), *decision.task, false, place.directories.get());
+  batch[0].file =
+      std::make_shared<StagedFile>(*place.root->opened(), *decision.task, false, place.directories.get(), place.owner.get());
   HeldFileRef held;
   const int opened = batch[0].file->open(held);
   REQUIRE(opened == 0);
@@ -74,7 +75,7 @@ TEST_CASE("in_place__a_read_only_file_that_is_another_one_by_now__is_left_as_it_
   place.temporary.write("g", "new");
   REQUIRE(::chmod(place.temporary.path("g").c_str(), 0444) == 0);
   std::filesystem::rename(place.temporary.path("g"), place.temporary.path("f"));
-  StagedFile written(*place.root->opened(), *decision.task, false, place.directories.get());
+  StagedFile written(*place.root->opened(), *decision.task, false, place.directories.get(), place.owner.get());
   HeldFileRef held;
   CHECK(written.open(held) == -EACCES);
   CHECK(mode_of(place) == 0444u);
@@ -89,7 +90,7 @@ TEST_CASE("in_place__a_run_that_ended_in_the_middle__leaves_a_read_only_file_rea
   {
     const Decision decision = place.decide_one(entry);
     REQUIRE(decision.task);
-    StagedFile written(*place.root->opened(), *decision.task, false, place.directories.get());
+    StagedFile written(*place.root->opened(), *decision.task, false, place.directories.get(), place.owner.get());
     HeldFileRef held;
     REQUIRE(written.open(held) == 0);
     REQUIRE(written.write(*held, as_bytes("ano"), 0) == 0);
@@ -119,6 +120,46 @@ TEST_CASE("in_place__what_a_run_had_staged_before__goes_with_its_rows") {
   CHECK_FALSE(place.temporary.has(".ccixfer/" + staged_name(path_key("f"), entry.version)));
   CHECK_FALSE(place.temporary.has(".ccixfer/" + staged_name(path_key("f"), entry.version + 1)));
   CHECK(place.temporary.read("f") == "old");
+}
+
+// A write of a killed run hangs in the disk, and the next run takes the file over.
+TEST_CASE("in_place__another_session_asks_for_the_file__has_it_when_no_write_is_under_way_and_nothing_is_written_after_that") {
+  Place place(archive_options | session::option_inplace);
+  Claims& claims = place.root->opened()->claims;
+  claims.set_patience(std::chrono::milliseconds(0));
+  place.temporary.write("f", "old");
+  const Decision decision = place.decide_one(file("f", 7));
+  REQUIRE(decision.task);
+  REQUIRE(decision.task->in_place);
+  const Hash128 key = decision.task->key;
+  const auto next = std::make_shared<Owner>();
+  CommitItem item;
+  item.task = decision.task;
+  item.size_bytes = 7;
+  item.file =
+      std::make_shared<StagedFile>(*place.root->opened(), *decision.task, false, place.directories.get(), place.owner.get());
+  HeldFileRef held;
+  REQUIRE(item.file->open(held) == 0);
+  bool is_asked = false;
+  place.files.hook = [&](std::string_view call, std::string_view) {
+    if (call != "pwrite") return 0;
+    place.owner->link_dead.store(true);
+    CHECK_FALSE(claims.take(key, next));
+    is_asked = true;
+    return 0;
+  };
+  CHECK(item.file->write(*held, as_bytes("another"), 0) == 0);
+  CHECK(is_asked);
+  place.files.hook = nullptr;
+  CHECK(claims.take(key, next));
+  CHECK(item.file->write(*held, as_bytes("too late"), 0) == -EBUSY);
+  CHECK(item.file->make_holes({{0, 1}}, 7) == -EBUSY);
+  std::vector<CommitItem> batch{item};
+  commit_batch(*place.root->opened(), *place.directories, place.policy, *place.owner, batch);
+  CHECK(batch[0].outcome == CommitOutcome::failed);
+  CHECK(batch[0].error_number == EBUSY);
+  CHECK(place.temporary.read("f") == "another");
+  CHECK(place.stat_of("f").st_mtim.tv_nsec != 123'456'789);
 }
 
 }  // namespace ccixfer::recv

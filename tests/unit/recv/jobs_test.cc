@@ -113,6 +113,19 @@ TEST_CASE("leaves__read_only_directory_that_was_there__its_mode_comes_back") {
   ::chmod(place.temporary.path("d").c_str(), 0755);
 }
 
+TEST_CASE("leaves__of_a_session_that_has_lost_its_paths__give_directories_nothing") {
+  Place place;
+  place.decide_one(directory("d", 0700));
+  Entry leave = directory("d", 0700);
+  leave.type = EntryType::leave;
+  const Decision left = place.decide_one(leave);
+  REQUIRE(left.leave.has_value());
+  place.owner->lost.store(true);
+  const auto outcomes = apply_leaves(*place.root->opened(), *place.directories, place.policy, *place.owner, {*left.leave});
+  CHECK(outcomes.at(0).error_number == EBUSY);
+  CHECK(place.stat_of("d").st_mtim.tv_nsec != 123'456'789);
+}
+
 TEST_CASE("entries__same_size_and_mtime__unchanged_and_mode_brought_up_to_date") {
   Place place;
   place.deliver(place.decide_one(file("f", 3)).task, "abc");

@@ -56,7 +56,7 @@ TEST_CASE("staged_file__in_place__of_another_file_than_the_verdict_saw__is_stale
   test.task.in_place = true;
   test.task.device = seen.st_dev;
   test.task.inode = seen.st_ino;
-  StagedFile staged(*test.root->opened(), test.task, false, test.directories.get());
+  StagedFile staged(*test.root->opened(), test.task, false, test.directories.get(), test.owner.get());
   HeldFileRef held;
   CHECK(staged.open(held) == 0);
   held.reset();
