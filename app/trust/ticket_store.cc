@@ -31,10 +31,12 @@ TicketRow* row_of(std::vector<TicketRow>& rows, const trust::TicketNumber& numbe
 }
 
 // It was delivered so lately that its dialler may not know. What comes later under its id is a transfer of its own: the id is the
-// peer's choice, and one that was used once must not be good for ever.
+// peer's choice, and one that was used once must not be good for ever, also where the clock is set back.
 bool is_echo(const TicketRow& row, const TransferId& transfer, int64_t now_s) {
-  return std::any_of(row.delivered.begin(), row.delivered.end(),
-                     [&](const TicketDelivery& one) { return one.transfer == transfer && now_s - one.at_s <= ticket_echo_s; });
+  return std::any_of(row.delivered.begin(), row.delivered.end(), [&](const TicketDelivery& one) {
+    const int64_t age_s = now_s - one.at_s;
+    return one.transfer == transfer && age_s >= -ticket_echo_s && age_s <= ticket_echo_s;
+  });
 }
 
 // The last instant at which anybody could still be told something about the ticket.

@@ -163,6 +163,16 @@ TEST_CASE("tickets__delivered_but_the_end_was_not_heard__may_come_again_for_a_wh
   contains(refusal(rig.admit(restarted, ticket, 1), ErrorKind::authentication), "used up");
 }
 
+TEST_CASE("tickets__used_up_and_the_clock_is_set_back__it_is_not_revived") {
+  Rig rig;
+  const auto ticket = rig.issue();
+  rig.use(ticket, 1);
+  rig.now_s -= ticket_echo_s;  // a clock that is put right says less than it did, by a little
+  CHECK(rig.admit(ticket, 1));
+  rig.now_s -= 1;
+  contains(refusal(rig.admit(ticket, 1), ErrorKind::authentication), "used up");
+}
+
 // Its id is the peer's choice: one that was delivered once is good for no transfer without a use.
 TEST_CASE("tickets__delivered_under_the_same_id_after_a_while__takes_a_use_each_time") {
   Rig rig;
