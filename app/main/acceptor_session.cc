@@ -261,11 +261,17 @@ Result<void> Acceptor::Session::may_wait() {
   aside_ = std::move(*aside);
   if (gate == nullptr) return {};
   if (auto may = gate->may_wait(link_, open, path_); !may) return not_let_in(may.error());
-  // It may read and write nothing that it may not name as its destination.
+  return may_look_aside();
+}
+
+// It may read and write nothing that it may not name as its destination.
+Result<void> Acceptor::Session::may_look_aside() const {
+  PeerGate& gate = *acceptor_.options_.gate;
+  const session::Open& open = *forwarder_.open();
   for (const recv::SidePlace& place : aside_.older) {
-    if (auto may = gate->may_wait(link_, open, place.path); !may) return may;
+    if (auto may = gate.may_wait(link_, open, place.path); !may) return may;
   }
-  return aside_.backup && aside_.backup->directory ? gate->may_wait(link_, open, aside_.backup->directory->path) : Result<void>();
+  return aside_.backup && aside_.backup->directory ? gate.may_wait(link_, open, aside_.backup->directory->path) : Result<void>();
 }
 
 Result<void> Acceptor::Session::begin(Instant now) {
@@ -274,6 +280,8 @@ Result<void> Acceptor::Session::begin(Instant now) {
   const session::Open& open = *forwarder_.open();
   const PeerPath path = peer_path(open.path);
   if (options.gate != nullptr) {
+    // It may have waited for hours, and its grant may be another one by now.
+    if (auto may = may_look_aside(); !may) return not_let_in(may.error());
     Result<policy::Grant> grant = options.gate->admit(link_, open, path.path);
     if (!grant && open.ticket && grant.error().kind == ErrorKind::network) acceptor_.end_abandoned(open.ticket->number, now);
     if (!grant) return not_let_in(grant.error());

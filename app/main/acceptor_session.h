@@ -95,6 +95,7 @@ class Acceptor::Session {
   void turn_waiting(Instant now);
 
   [[nodiscard]] Result<void> may_wait();
+  [[nodiscard]] Result<void> may_look_aside() const;
   [[nodiscard]] tl::unexpected<Error> not_let_in(const Error& why);
 
   [[nodiscard]] Result<void> begin(Instant now);

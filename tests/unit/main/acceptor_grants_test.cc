@@ -17,7 +17,11 @@ namespace {
 // Everybody may; the transfer's number says whose it is.
 struct Granting final : PeerGate {
   std::map<uint8_t, policy::Grant> of;
-  Result<void> may_wait(const session::Link&, const session::Open&, const std::string&) override { return {}; }
+  std::string denied = "nowhere";
+  Result<void> may_wait(const session::Link&, const session::Open&, const std::string& path) override {
+    if (path == denied) return fail(ErrorKind::not_authorised, path + " is not yours");
+    return {};
+  }
   Result<policy::Grant> admit(const session::Link& link, const session::Open&, const std::string&) override {
     return of.at(link.hello().transfer[0]);
   }
@@ -108,4 +112,31 @@ TEST_CASE("acceptor__devices_of_a_peer__are_made_as_its_grant_says") {
   CHECK(guest.source.verdicts.at(0) == (may ? session::Verdict::done : session::Verdict::failed));
   CHECK(::access((rig.directory.path() + "/pipe").c_str(), F_OK) == (may ? 0 : -1));
   if (!may) CHECK(guest.source.results.at(0).error_number == session::errno_of_no_devices);
+}
+
+// It may have waited for hours, and the configuration was read again.
+TEST_CASE("acceptor__a_grant_that_loses_a_place_while_its_session_waits__counts_when_its_turn_comes") {
+  const bool of_backups = GENERATE(true, false);
+  Granting gate;
+  gate.let(1, "first", std::nullopt);
+  gate.let(2, "second", std::nullopt);
+  AcceptorRig rig([&](AcceptorOptions& options) {
+    options.gate = &gate;
+    options.sessions_max = 1;
+  });
+  Guest& first = rig.arrive_and_run(1);
+  session::Open open{session::option_recursive, "new"};
+  if (of_backups) {
+    open.backup.emplace();
+    open.backup->directory = "../old";
+  } else {
+    open.link_dest = {"../old"};
+  }
+  Guest& second = rig.arrive(2, open);
+  REQUIRE(rig.run([&] { return second.got<session::Queued>(); }));
+  gate.denied = "old";
+  rig.finish(first);
+  REQUIRE(rig.run([&] { return second.got<session::Abort>(); }));
+  CHECK(second.all<session::Abort>().front().kind == ErrorKind::not_authorised);
+  CHECK_FALSE(second.got<session::Opened>());
 }
