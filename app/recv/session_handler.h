@@ -17,7 +17,7 @@ class SessionHandler {
   virtual void fail(Error reason) = 0;
   // The same, and the error counts as a fault of the peer.
   virtual void refuse(Error reason) = 0;
-  // Something from the peer makes no sense: it is counted and has no other effect.
+  // Something from the peer makes no sense: it is counted, and has no other effect before there are rejected_max of them.
   virtual void reject(std::string_view why) = 0;
   // A segment came as it was sent, or it did not. Damage that does not stop ends the session (damaged_in_a_row_max).
   virtual void opened(bool is_intact) = 0;

@@ -23,6 +23,9 @@ void SessionReports::refuse(Error reason) {
 }
 
 void SessionReports::reject(std::string_view why) {
+  if (++rejected_ > rejected_max) {
+    return refuse({ErrorKind::protocol, fmt::format("the source has sent {} things that make no sense: {}", rejected_, why)});
+  }
   counters_.add(Counter::session_rejected);
   log(LogLevel::warning, "destination: session {:x}: rejected: {}", number_(), why);
 }

@@ -20,6 +20,7 @@ namespace ccixfer::recv {
 
 // Whoever damages everything on the way would otherwise have it sent again for ever.
 inline constexpr uint32_t damaged_in_a_row_max = 100;
+inline constexpr uint32_t rejected_max = 1000;  // a line of the log each: then the session ends, as a fault of the peer
 
 class SessionReports final : public SessionHandler {
  public:
@@ -60,6 +61,7 @@ class SessionReports final : public SessionHandler {
   Counters& counters_;
   const SessionNumber number_;
   uint32_t damaged_in_a_row_ = 0;
+  uint32_t rejected_ = 0;
 };
 
 }  // namespace ccixfer::recv

@@ -52,6 +52,17 @@ TEST_CASE("session_reports__fault_of_the_peer__is_counted_also_if_the_session_go
   CHECK(rig.reports.has_failed());
 }
 
+// Each is a line of the log.
+TEST_CASE("session_reports__faults_of_the_peer_without_end__end_the_session") {
+  Rig rig;
+  for (uint32_t i = 0; i < rejected_max; ++i) rig.reports.reject("nonsense");
+  CHECK_FALSE(rig.reports.has_failed());
+  rig.reports.reject("nonsense");
+  REQUIRE(rig.reports.has_failed());
+  CHECK(rig.end.error()->kind == ErrorKind::protocol);
+  CHECK(rig.counters.get(Counter::session_rejected) == rejected_max + 1);
+}
+
 TEST_CASE("session_reports__damage__is_asked_for_again_and_counted") {
   Rig rig;
   rig.reports.ask_for_put(3, 4);
