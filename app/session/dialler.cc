@@ -243,6 +243,13 @@ struct Dialler::Impl {
     }
   }
 
+  // No attempt has ended since the last lane was lost: one is waiting for an answer, or none was made.
+  Error silence() const {
+    const bool is_dialling = std::any_of(lanes.begin(), lanes.end(), [](const LaneDial& lane) { return lane.dialling; });
+    if (opened_once && !is_dialling) return {ErrorKind::network, fmt::format("{}: the connection was lost", uri)};
+    return {ErrorKind::no_answer, fmt::format("{}: no answer in time", uri)};
+  }
+
   // true: over.
   bool watch_patience() {
     if (any_lane_lives()) {
@@ -260,7 +267,7 @@ struct Dialler::Impl {
     }
     if (now < after(laneless_since, patience)) return false;
     if (patience == Duration::zero() && !attempt_ended) return false;  // no patience still means one attempt
-    give_up(last_error.value_or(Error{ErrorKind::no_answer, fmt::format("{}: no answer in time", uri)}));
+    give_up(last_error.value_or(silence()));
     return true;
   }
 };
