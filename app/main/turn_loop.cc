@@ -1,12 +1,15 @@
 #include "app/main/turn_loop.h"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <initializer_list>
 #include <utility>
@@ -63,7 +66,12 @@ TurnLoop::TurnLoop() : hangups_end_(!is_ignored(SIGHUP)) {
   CHECK(sigprocmask(SIG_BLOCK, &set, nullptr) == 0);
   signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   auto waker = host::Waker::create(host::Waits::inside);
-  CHECK(signals_ && waker);
+  if (!signals_ || !waker) {
+    problem_ = Error{ErrorKind::file_io, fmt::format("this process cannot wait for anything: {}: give it descriptors and memory, "
+                                                     "and try again",
+                                                     std::strerror(errno))};
+    return;
+  }
   waker_ = std::move(*waker);
   watched_.emplace(waker_);
   CHECK(watched_->add(signals_.get(), signals_token, EPOLLIN));

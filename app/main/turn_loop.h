@@ -47,6 +47,8 @@ class TurnLoop {
   ~TurnLoop();
   TurnLoop(const TurnLoop&) = delete;
   TurnLoop& operator=(const TurnLoop&) = delete;
+  // What the system did not give at the start: nothing else may be asked of the loop then. file_io
+  [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
   [[nodiscard]] Instant now() const;
   // For the networks whose endpoints a handler turns.
   [[nodiscard]] const std::shared_ptr<host::Waker>& waker() const { return waker_; }
@@ -86,6 +88,7 @@ class TurnLoop {
   static inline std::atomic<bool> last_hangups_end_ =
       false;  // of the loop made last: is_told_to_end() is asked where none is at hand
   host::ServiceManager service_manager_;
+  std::optional<Error> problem_;
   std::shared_ptr<host::Waker> waker_;
   std::optional<host::WatchList> watched_;
   host::Descriptor signals_;

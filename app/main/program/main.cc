@@ -239,6 +239,7 @@ int run_program(int argc, char** argv) {
   const auto listener = listener_of(*sockets, *command);
   if (!listener) return leave_unbegun(listener.error());
   TurnLoop loop;
+  if (loop.problem()) return leave_unbegun(*loop.problem());
   auto reporter = report::Reporter::create(reporter_options(*command, loop), loop.now());
   if (!reporter) return leave_unbegun(reporter.error());
   // Before any program is started, and before the process is confined.
