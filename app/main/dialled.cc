@@ -380,6 +380,13 @@ void DialledTransfer::end_attempt(Instant now, Error why, bool again) {
   attempt.again = again;
 }
 
+// A disk of this host is not at the peer's address: whoever reads that would free space on the wrong one.
+Error DialledTransfer::told_with_place(const Error& why, bool by_peer) const {
+  const bool is_of_files =
+      why.kind == ErrorKind::file_io || why.kind == ErrorKind::no_space || why.kind == ErrorKind::source_selection;
+  return report::advised(why, is_of_files && !by_peer ? "" : plan_.uri);
+}
+
 void DialledTransfer::turn_farewell(Instant now) {
   Attempt& attempt = *attempt_;
   if (attempt.role) {
@@ -404,11 +411,12 @@ void DialledTransfer::turn_farewell(Instant now) {
     }
     attempt.farewell.wait_until(never);
     attempt.only_puts_left = true;
-    result_ = stop_why_ ? *stop_why_ : report::advised(attempt.why, plan_.uri);
+    result_ = stop_why_ ? *stop_why_ : told_with_place(attempt.why, attempt.forwarder.was_aborted());
     return;
   }
   if (attempt.role) earlier_ = continued(earlier_, attempt.role->tally());
   const Error why = attempt.why;
+  const bool was_aborted = attempt.forwarder.was_aborted();
   bool again = attempt.again && !stop_why_;
   attempt_.reset();
   if (again && plan_.retries && attempts_ > *plan_.retries && !has_further_address()) again = false;
@@ -416,7 +424,7 @@ void DialledTransfer::turn_farewell(Instant now) {
   last_sign_ = counted_until_;
   const bool is_late = again && plan_.timeout != forever && now - last_sign_ >= plan_.timeout;
   if (!again || is_late) {
-    result_ = stop_why_ ? *stop_why_ : is_late ? late() : report::advised(why, plan_.uri);
+    result_ = stop_why_ ? *stop_why_ : is_late ? late() : told_with_place(why, was_aborted);
     ended_ = true;
     return;
   }

@@ -106,6 +106,7 @@ class DialledTransfer {
   void got_further(Instant now);
   void watch_progress(Instant now);
   void look_at_lanes(Instant now);
+  [[nodiscard]] Error told_with_place(const Error& why, bool by_peer) const;
   void turn_farewell(Instant now);
   void look_for_answers();
   [[nodiscard]] Error late() const;

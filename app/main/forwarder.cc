@@ -57,6 +57,7 @@ void Forwarder::on_message(const session::Message& message) {
     ++queue_news_;
     return;
   }
+  was_aborted_ = was_aborted_ || std::holds_alternative<session::Abort>(message);
   if (role_ != nullptr) return role_->on_message(message);
   if (const auto* abort = std::get_if<session::Abort>(&message)) {
     return fail_with(session::error_of(*abort, "the peer"));

@@ -26,6 +26,7 @@ class Forwarder final : public session::LinkHandler {
   [[nodiscard]] const std::optional<session::Queued>& queued() const { return queued_; }  // dialler: the last word on its place
   [[nodiscard]] uint64_t queue_news() const { return queue_news_; }                       // how many there were
   [[nodiscard]] const std::optional<Error>& lost() const { return lost_; }      // link lost, aborted by the peer, protocol error
+  [[nodiscard]] bool was_aborted() const { return was_aborted_; }               // the peer has said why it ends the session
   [[nodiscard]] bool peer_broke_protocol() const { return violated_; }          // why it is lost; the peer does not know yet
   [[nodiscard]] bool peer_left() const { return had_lane_ && lanes_.empty(); }  // there was a lane, and there is none
 
@@ -58,6 +59,7 @@ class Forwarder final : public session::LinkHandler {
   std::optional<session::Queued> queued_;
   uint64_t queue_news_ = 0;
   std::optional<Error> lost_;
+  bool was_aborted_ = false;
   bool violated_ = false;
 };
 

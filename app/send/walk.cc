@@ -168,7 +168,7 @@ Result<void> Walk::select(ports::FileSystem& files) {
     const std::string shown = printable(source.given);
     if (options_.served_root < 0 && source.given == stream_name) {
       if (!named)
-        return fail(ErrorKind::source_selection, "standard input has no name of its own: name one file as the destination");
+        return fail(ErrorKind::source_selection, "standard input: it has no name of its own: name one file as the destination");
       if (const int result = files.fstat(stream_fd, source.stat); result < 0) {
         return fail(ErrorKind::source_selection, "standard input: " + words(result));
       }
@@ -199,7 +199,8 @@ Result<void> Walk::select(ports::FileSystem& files) {
     ++there;
     source.type = source.stat.type;
     if (source.type == FileType::other || (source.type == FileType::symlink && !options_.links)) {
-      return fail(ErrorKind::source_selection, shown + ": neither a file nor a directory");
+      return fail(ErrorKind::source_selection,
+                  shown + ": neither a file nor a directory: name one, or the directory that it is in with -a");
     }
     if (source.type == FileType::directory) continue;
     if (!named) source.name = std::string(base_name(source.given));
