@@ -189,11 +189,23 @@ def test_standard_output_full__11_and_one_line_and_what_was_sent_is_there():
 
 
 def test_reader_of_standard_output_gone__no_failure():
-    readable, writable = os.pipe()
-    os.close(readable)
-    ended = subprocess.run([str(BINARY), "devices", "--json"], stdout=writable, stderr=subprocess.PIPE, text=True)
-    os.close(writable)
-    check(ended.returncode == 0 and ended.stderr == "", f"{ended.returncode}: {ended.stderr}")
+    for arguments in (["devices", "--json"], ["--help"], ["--version"]):
+        readable, writable = os.pipe()
+        os.close(readable)
+        ended = subprocess.run([str(BINARY), *arguments], stdout=writable, stderr=subprocess.PIPE, text=True)
+        os.close(writable)
+        check(ended.returncode == 0 and ended.stderr == "", f"{arguments}: {ended.returncode}: {ended.stderr}")
+
+
+def test_devices_of_one_name__that_one_alone():
+    def devices(*options):
+        ended = subprocess.run([str(BINARY), "devices", "--json", *options], capture_output=True, text=True)
+        events = map(json.loads, ended.stdout.splitlines())
+        return ended, [event["name"] for event in events if event["event"] == "device"]
+    _, names = devices()
+    check(devices("--device", names[0])[1] == names[:1], f"{names}")
+    ended, none = devices("--device", "nobodys")
+    check(ended.returncode == 1 and "no such device: nobodys" in ended.stderr and not none, f"{ended.returncode}: {ended.stderr}")
 
 
 def test_wrong_port__the_reason_is_told_at_once_and_trying_goes_on():

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -212,8 +213,11 @@ int run_program(int argc, char** argv) {
   if (!command) return say_and_leave(command.error(), json_fd_of(argc, argv));
   if (!sockets) return say_and_leave(sockets.error(), json_fd_of(argc, argv));
   if (const auto* help = std::get_if<HelpCommand>(&*command)) {
+    std::signal(SIGPIPE, SIG_IGN);
     const bool is_written = std::fputs(help->text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-    return is_written ? 0 : say_and_leave({ErrorKind::file_io, "standard output cannot be written: give it room"}, -1);
+    return is_written || errno == EPIPE
+               ? 0
+               : say_and_leave({ErrorKind::file_io, "standard output cannot be written: give it room"}, -1);
   }
   std::unique_ptr<JobTeller> teller;
   if (const auto* wanted = std::get_if<JobCommand>(&*command); wanted != nullptr && !wanted->check) {
