@@ -1,5 +1,6 @@
 """What people see: commands without --json, on a terminal."""
 import fcntl
+import json
 import os
 import pathlib
 import re
