@@ -294,6 +294,11 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
 
   std::optional<Place> second_place;
   if (const size_t which = *team ? ((*team)->part - 1u) % places->size() : 0; which != 0) second_place = (*places)[which];
+  if (second_place && command.transfer.metadata.sparse) {  // who owns a file makes its holes: nobody else writes into it
+    process.reporter.warn(fmt::format("second receiver {}: with --sparse only the first receiver writes: all goes to that one",
+                                      second_place->targets.front().address));
+    second_place.reset();
+  }
   if (second_place) {
     part.second = std::make_shared<send::SecondPath>(
         [&reporter = process.reporter, uri = second_place->targets.front().address](const std::string& line) {

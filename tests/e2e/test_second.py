@@ -197,6 +197,9 @@ def test_second__a_sparse_transfer__keeps_its_holes():
         all_end_well(senders)
         site.arrived()
         check((site.root / "in/run42/zeros").stat().st_blocks == 0, "zeros take room")
+        said = [line for line in senders[1].stderr().splitlines() if "second receiver" in line]
+        check(len(said) == 1 and "only the first receiver writes" in said[0], senders[1].tail())
+        check(not any(event["event"] == "session" for event in site.seconds[0].events), "the second receiver was dialled for nothing")
 
 
 def test_second__bad_use__is_one_line_and_exit_1():

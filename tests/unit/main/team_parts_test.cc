@@ -48,3 +48,26 @@ TEST_CASE("team_parts__deletions__are_what_all_of_them_must_ask_for_alike") {
   CHECK(helper.stop(SIGINT).error.kind == ErrorKind::interrupted);
   CHECK(leader.stop(SIGINT).error.kind == ErrorKind::interrupted);
 }
+
+// Only the receiver that owns a file makes holes in it, so another one would wait for work that never comes.
+TEST_CASE("team_parts__sparse_with_a_second_receiver__says_that_all_goes_to_the_first") {
+  TemporaryDirectory from, to;
+  from.write("d/f", "x");
+  Running receiving_side(receiving(receiver(to.path())));
+  const std::string first = receiving_side.uri();
+  const std::string second = "tcp://127.0.0.1:1";  // nobody is there, and nobody is asked
+  const auto said_of = [&](bool sparse, const std::string& name) {
+    SendCommand send = send_of({from.path("d") + "/"}, first + name);
+    send.more_destinations = {second + name};
+    send.team.part = "2/2";  // it is alone, and leads
+    send.transfer.metadata.sparse = sparse;
+    Ran ran(sending(send));
+    INFO(of(ran.end));
+    CHECK(ran.end.error.kind == ErrorKind::ok);
+    CHECK(to.read(name.substr(1) + "f") == "x");
+    return ran.running.said.text.all();
+  };
+  CHECK(said_of(true, "/a/").find("second receiver " + second + ": with --sparse only the first receiver writes") !=
+        std::string::npos);
+  CHECK(said_of(false, "/b/").find("--sparse") == std::string::npos);
+}
