@@ -70,7 +70,7 @@ std::string Acceptor::Session::name() const {
 void Acceptor::Session::report_end(Instant now) const {
   if (metrics::Activity* activity = acceptor_.options_.activity; activity != nullptr) {
     activity->session_ended(result_.kind, std::chrono::duration<double>(now - came_).count());
-    const Tally all = tally();
+    const report::Counts all = counts_of(tally());
     if (report::has_delivered(result_.kind) && !is_dry_)
       activity->delivered(all.files, all.files_unchanged, all.files_failed, all.bytes);
   }

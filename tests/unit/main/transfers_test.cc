@@ -8,6 +8,7 @@
 #include <future>
 
 #include "app/main/transfer_loop.h"
+#include "app/metrics/activity.h"
 #include "tests/unit/main/running.h"
 
 using namespace ccixfer;
@@ -61,6 +62,26 @@ TEST_CASE("transfers__one_file_to_a_receiver_for_once__both_end_well_and_count_a
   CHECK(received.tally.files == 1);
   CHECK(received.tally.bytes == 5);
   CHECK_FALSE(from.has("uris"));  // gone with the listener
+}
+
+// As in its events and its history: whoever watches the metrics alone sees that something failed.
+TEST_CASE("transfers__what_the_source_could_not_list__counts_as_failed_in_the_receivers_metrics") {
+  TemporaryDirectory from, to;
+  from.write("f", "hello");
+  metrics::Activity activity;
+  Running receiving_side([&](const Process& process) {
+    Process watched = process;
+    watched.activity = &activity;
+    return run_receive(watched, receiver(to.path(), true));
+  });
+  const Ran sent(sending(send_of({from.path("absent"), from.path("f")}, receiving_side.uri() + "/")));
+  INFO(of(sent.end));
+  CHECK(sent.end.error.kind == ErrorKind::partial);
+  const CommandEnd& received = receiving_side.wait();
+  CHECK(received.error.kind == ErrorKind::partial);
+  CHECK(received.tally.unlisted_failed == 1);
+  CHECK(activity.files_failed() == 1);
+  CHECK(activity.files() == 1);
 }
 
 TEST_CASE("transfers__a_receiver_that_reads_its_configuration_again__says_what_takes_a_restart") {
