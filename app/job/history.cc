@@ -86,65 +86,60 @@ JobRun run_of(const Query& row) {
 
 int run_sql(sqlite3* database, const char* sql) { return sqlite3_exec(database, sql, nullptr, nullptr, nullptr); }
 
-int64_t pragma(sqlite3* database, const char* sql) {
-  Query query(database, sql);
-  return query.step() == SQLITE_ROW ? query.number(0) : -1;
-}
-
 }  // namespace
 
 Error History::error(int code, const char* doing) const {
   const char* const words = database_ ? sqlite3_errmsg(database_.get()) : sqlite3_errstr(code);
   const ErrorKind kind = (code & 0xff) == SQLITE_FULL ? ErrorKind::no_space : ErrorKind::file_io;
-  return {kind, fmt::format("cannot {} the history of jobs: {}: {}: check the file and its disk, or move it away", doing,
-                            printable(file_), words)};
+  const char* const advice =
+      (code & 0xff) == SQLITE_BUSY ? "another process writes it: run this again" : "check the file and its disk, or move it away";
+  return {kind, fmt::format("cannot {} the history of jobs: {}: {}: {}", doing, printable(file_), words, advice)};
+}
+
+Result<int64_t> History::number_of(const char* sql, const char* doing) const {
+  Query query(database_.get(), sql);
+  if (const int code = query.step(); code != SQLITE_ROW) return tl::unexpected(error(code, doing));
+  return query.number(0);
+}
+
+Result<History> History::open_with(const std::string& file, int flags, std::chrono::milliseconds wait) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(file.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  History history(Database(raw), file);
+  if (code != SQLITE_OK) return tl::unexpected(history.error(code, "open"));
+  sqlite3_busy_timeout(history.database_.get(), static_cast<int>(wait.count()));
+  return history;
 }
 
 Result<History> History::open(const std::string& file) {
   // For this account alone: SQLite would leave that to the umask.
-  if (const int fd = ::open(file.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600); fd >= 0) ::close(fd);
-  sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
-  History history(Database(raw), file);
-  if (code != SQLITE_OK) return tl::unexpected(history.error(code, "open"));
-  if (auto ready = history.prepare_to_write(); !ready) return tl::unexpected(ready.error());
+  const int flags = O_RDONLY | O_CREAT | O_CLOEXEC;
+  if (const int fd = ::open(file.c_str(), flags, 0600); fd >= 0) ::close(fd);
+  auto history = open_with(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy_time);
+  if (!history) return history;
+  if (auto ready = history->prepare_to_write(); !ready) return tl::unexpected(ready.error());
   return history;
 }
 
-Result<History> History::open_to_read(const std::string& file) {
-  sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
-  History history(Database(raw), file);
-  if (code != SQLITE_OK) return tl::unexpected(history.error(code, "open"));
-  sqlite3_busy_timeout(history.database_.get(), static_cast<int>(busy_time.count()));
-  return history;
-}
+Result<History> History::open_to_read(const std::string& file) { return open_with(file, SQLITE_OPEN_READWRITE, busy_time); }
 
 Result<History> History::open_to_look(const std::string& file, std::chrono::milliseconds wait) {
-  sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
-  History history(Database(raw), file);
-  if (code != SQLITE_OK) return tl::unexpected(history.error(code, "open"));
-  sqlite3_busy_timeout(history.database_.get(), static_cast<int>(wait.count()));
-  sqlite3_limit(history.database_.get(), SQLITE_LIMIT_LENGTH, looked_at_bytes_max);
+  auto history = open_with(file, SQLITE_OPEN_READONLY, wait);
+  if (history) sqlite3_limit(history->database_.get(), SQLITE_LIMIT_LENGTH, looked_at_bytes_max);
   return history;
 }
 
 Result<void> History::prepare_to_write() {
   sqlite3* const database = database_.get();
-  sqlite3_busy_timeout(database, static_cast<int>(busy_time.count()));
   int code = run_sql(database, "PRAGMA synchronous = FULL; BEGIN IMMEDIATE");
   if (code != SQLITE_OK) return tl::unexpected(error(code, "open"));
-  const int64_t id = pragma(database, "PRAGMA application_id");
-  const int64_t version = pragma(database, "PRAGMA user_version");
-  const bool is_new = id == 0 && version == 0 && pragma(database, "SELECT count(*) FROM sqlite_master") == 0;
-  if (!is_new && (id != application_id || version != schema_version)) {
+  const auto is_new = look_whether_new();
+  if (!is_new) {
     static_cast<void>(run_sql(database, "ROLLBACK"));
-    return fail(ErrorKind::file_io,
-                fmt::format("this is no history of jobs that this version knows: {}: move it away", printable(file_)));
+    return tl::unexpected(is_new.error());
   }
-  if (is_new) code = run_sql(database, schema);
-  if (is_new && code == SQLITE_OK) {
+  if (*is_new) code = run_sql(database, schema);
+  if (*is_new && code == SQLITE_OK) {
     code = run_sql(database,
                    fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, schema_version).c_str());
   }
@@ -153,6 +148,21 @@ Result<void> History::prepare_to_write() {
   const Error problem = error(code, "begin");
   static_cast<void>(run_sql(database, "ROLLBACK"));
   return tl::unexpected(problem);
+}
+
+Result<bool> History::look_whether_new() const {
+  const auto id = number_of("PRAGMA application_id", "open");
+  if (!id) return tl::unexpected(id.error());
+  const auto version = number_of("PRAGMA user_version", "open");
+  if (!version) return tl::unexpected(version.error());
+  if (*id == application_id && *version == schema_version) return false;
+  if (*id == 0 && *version == 0) {
+    const auto tables = number_of("SELECT count(*) FROM sqlite_master", "open");
+    if (!tables) return tl::unexpected(tables.error());
+    if (*tables == 0) return true;
+  }
+  return fail(ErrorKind::file_io,
+              fmt::format("this is no history of jobs that this version knows: {}: move it away", printable(file_)));
 }
 
 Result<int64_t> History::insert(const JobRun& run) {
@@ -214,7 +224,9 @@ Result<int64_t> History::update_or_insert(int64_t row, const JobRun& run) {
 }
 
 Result<void> History::check_kind() const {
-  if (pragma(database_.get(), "PRAGMA application_id") == application_id) return {};
+  const auto id = number_of("PRAGMA application_id", "read");  // one that is locked or damaged may be a history, too
+  if (!id) return tl::unexpected(id.error());
+  if (*id == application_id) return {};
   return fail(ErrorKind::file_io,
               fmt::format("this is no history of jobs: {}: name the state directory of the account", printable(file_)));
 }

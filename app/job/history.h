@@ -21,7 +21,7 @@ inline constexpr std::chrono::milliseconds busy_time{10'000};
 
 class History {
  public:
-  // The directory is made where it is missing.
+  // The file is made where it is missing, and its directory is not.
   [[nodiscard]] static Result<History> open(const std::string& file);
   // To read it only; it must be there.
   [[nodiscard]] static Result<History> open_to_read(const std::string& file);
@@ -43,13 +43,16 @@ class History {
 
  private:
   History(session::Database database, std::string file) : database_(std::move(database)), file_(std::move(file)) {}
+  [[nodiscard]] static Result<History> open_with(const std::string& file, int flags, std::chrono::milliseconds wait);
   [[nodiscard]] Result<void> prepare_to_write();
+  [[nodiscard]] Result<bool> look_whether_new() const;  // an error: it is somebody else's
   [[nodiscard]] Result<int64_t> insert(const report::JobRun& run);
   [[nodiscard]] Result<int64_t> insert_begun(const report::JobRun& run);
   [[nodiscard]] Result<int64_t> update_or_insert(int64_t row, const report::JobRun& run);
   [[nodiscard]] Result<int64_t> in_transaction(const std::function<Result<int64_t>()>& action);
   [[nodiscard]] Result<std::vector<report::JobRun>> list_behind(int64_t& last, const std::string& job) const;
   [[nodiscard]] Result<void> check_kind() const;
+  [[nodiscard]] Result<int64_t> number_of(const char* sql, const char* doing) const;
   [[nodiscard]] Error error(int code, const char* doing) const;
   session::Database database_;
   std::string file_;

@@ -194,7 +194,32 @@ TEST_CASE("history__damaged_or_foreign_file__is_refused_and_left_as_it_is") {
   REQUIRE_FALSE(History::open(other));
   auto foreign = History::open_to_read(other);
   REQUIRE(foreign);
-  CHECK_FALSE(foreign->list("", [](const JobRun&) {}));
+  const auto listed = foreign->list("", [](const JobRun&) {});
+  REQUIRE_FALSE(listed);
+  CHECK(listed.error().message.find("this is no history of jobs") != std::string::npos);
+}
+
+// Whoever is told that it is no history would look for another one.
+TEST_CASE("history__one_that_cannot_be_read__is_called_locked_or_damaged_and_not_foreign") {
+  const Place place;
+  const auto problem = [&] {
+    auto history = History::open_to_look(place.file(), std::chrono::milliseconds(0));
+    REQUIRE(history);
+    const auto runs = history->newest(1);
+    REQUIRE_FALSE(runs);
+    CHECK(runs.error().message.find("no history of jobs") == std::string::npos);
+    return runs.error().message;
+  };
+  REQUIRE(History::open(place.file()));
+  {
+    sqlite3* raw = nullptr;
+    REQUIRE(sqlite3_open(place.file().c_str(), &raw) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(raw, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
+    CHECK(problem().find("database is locked: another process writes it") != std::string::npos);
+    sqlite3_close(raw);
+  }
+  std::ofstream(place.file(), std::ios::trunc) << std::string(8192, 'x');
+  CHECK(problem().find("not a database: check the file") != std::string::npos);
 }
 
 TEST_CASE("history__no_directory_or_no_file__says_where") {
