@@ -194,12 +194,25 @@ Result<int64_t> History::begin(const JobRun& run) {
 }
 
 Result<int64_t> History::insert_begun(const JobRun& run) {
-  Query killed(database_.get(), "UPDATE run SET status = ? WHERE job = ? AND status = ?");
-  const int code = killed.bind(std::string(report::run_killed)).bind(run.job).bind(std::string(report::run_under_way)).step();
-  if (code != SQLITE_DONE) return tl::unexpected(error(code, "write"));
+  if (auto killed = note_killed(run.job); !killed) return tl::unexpected(killed.error());
   JobRun begins = run;
   begins.status = report::run_under_way;
   return insert(begins);
+}
+
+Result<void> History::note_killed(const std::string& job) {
+  Query killed(database_.get(), "UPDATE run SET status = ? WHERE job = ? AND status = ?");
+  const int code = killed.bind(std::string(report::run_killed)).bind(job).bind(std::string(report::run_under_way)).step();
+  if (code != SQLITE_DONE) return tl::unexpected(error(code, "write"));
+  return {};
+}
+
+Result<void> History::note_whole(const JobRun& run) {
+  const auto row = in_transaction([&]() -> Result<int64_t> {
+    if (auto killed = note_killed(run.job); !killed) return tl::unexpected(killed.error());
+    return insert(run);
+  });
+  return row ? Result<void>() : tl::unexpected(row.error());
 }
 
 Result<void> History::note(const JobRun& run) {

@@ -35,6 +35,8 @@ class History {
   [[nodiscard]] Result<void> note(const report::JobRun& run);
   // Of a row that went meanwhile, since so many runs began after it, there is a new one.
   [[nodiscard]] Result<void> end(int64_t row, const report::JobRun& run);
+  // A run that has ended, and whose beginning could not be noted. As with begin(), the caller has the job's lock.
+  [[nodiscard]] Result<void> note_whole(const report::JobRun& run);
   // Oldest first. `job`: only its runs; "": of all. `each` may take its time: others may write meanwhile, and what they add is
   // listed.
   [[nodiscard]] Result<void> list(const std::string& job, const std::function<void(const report::JobRun&)>& each);
@@ -48,6 +50,7 @@ class History {
   [[nodiscard]] Result<bool> look_whether_new() const;  // an error: it is somebody else's
   [[nodiscard]] Result<int64_t> insert(const report::JobRun& run);
   [[nodiscard]] Result<int64_t> insert_begun(const report::JobRun& run);
+  [[nodiscard]] Result<void> note_killed(const std::string& job);
   [[nodiscard]] Result<int64_t> update_or_insert(int64_t row, const report::JobRun& run);
   [[nodiscard]] Result<int64_t> in_transaction(const std::function<Result<int64_t>()>& action);
   [[nodiscard]] Result<std::vector<report::JobRun>> list_behind(int64_t& last, const std::string& job) const;

@@ -121,12 +121,10 @@ report::JobRun run_of(const PreparedJob& job) {
 
 void warn(const Error& problem) { std::fputs(("warning: " + report::error_line(problem) + "\n").c_str(), stderr); }
 
-// A history that cannot be written costs no transfer.
-std::optional<job::History> open_history(const PreparedJob& job) {
-  if (auto made = policy::make_directory_of(job.history_file); !made) return warn(made.error()), std::nullopt;
-  auto history = job::History::open(job.history_file);
-  if (!history) return warn(history.error()), std::nullopt;
-  return std::move(*history);
+// One that cannot be written costs a warning, and no transfer.
+Result<job::History> open_history(const PreparedJob& job) {
+  if (auto made = policy::make_directory_of(job.history_file); !made) return tl::unexpected(made.error());
+  return job::History::open(job.history_file);
 }
 
 tl::unexpected<Error> not_begun(const PreparedJob& job, const Error& why) {
@@ -135,9 +133,9 @@ tl::unexpected<Error> not_begun(const PreparedJob& job, const Error& why) {
   run.exit = exit_code(why.kind);
   run.status = error_row(why.kind).name;
   run.reason = why.message;
-  if (auto history = open_history(job)) {
-    if (auto noted = history->note(run); !noted) warn(noted.error());
-  }
+  auto history = open_history(job);
+  const Result<void> noted = history ? history->note(run) : tl::unexpected(history.error());
+  if (!noted) warn(noted.error());
   return tl::unexpected(why);
 }
 
@@ -317,20 +315,16 @@ Result<JobPart> begin_job(PreparedJob& job, const std::function<WallTime()>& now
   }
   told_there.reset();
   // The database is opened in this process alone: SQLite does not live through a fork.
-  std::optional<job::History> history = open_history(job);
-  std::optional<int64_t> row;
-  if (history) {
-    auto begun = history->begin(run);
-    if (begun) row = *begun;
-    if (!begun) warn(begun.error());
-  }
+  auto history = open_history(job);
+  const Result<int64_t> row = history ? history->begin(run) : tl::unexpected(history.error());
+  if (!row) warn(row.error());
   const int status = wait_for(child, signals);
   fill(run, status, read_told(told_here.get()));
   if (WIFSIGNALED(status))
     std::fputs((report::error_line({ErrorKind::interrupted, "the transfer's process: " + run.reason}) + "\n").c_str(), stderr);
-  if (row) {
-    if (auto ended = history->end(*row, run); !ended) warn(ended.error());
-  }
+  if (!row) history = open_history(job);  // what was locked or full may be neither any more
+  const Result<void> noted = !history ? tl::unexpected(history.error()) : row ? history->end(*row, run) : history->note_whole(run);
+  if (!noted && (row || noted.error().message != row.error().message)) warn(noted.error());
   return JobPart{run.exit, nullptr};
 }
 

@@ -126,6 +126,24 @@ TEST_CASE("history__run_that_did_not_end__is_killed_when_the_next_of_that_job_be
 }
 
 // A transaction: what cannot be done to its end is not begun.
+TEST_CASE("history__run_whose_beginning_was_not_noted__is_there_at_its_end_and_the_one_before_it_killed") {
+  const Place place;
+  auto history = History::open(place.file());
+  REQUIRE(history);
+  REQUIRE(history->begin(run_of("nightly", 1)));
+  REQUIRE(history->begin(run_of("hourly", 2)));
+  JobRun run = run_of("nightly", 3);
+  run.ended_s = 9;
+  run.status = "ok";
+  REQUIRE(history->note_whole(run));
+  const auto runs = all(place.file());
+  REQUIRE(runs.size() == 3);
+  CHECK(runs[0].status == report::run_killed);
+  CHECK(runs[1].status == report::run_under_way);  // of another job
+  CHECK(runs[2].status == "ok");
+  CHECK(runs[2].ended_s == 9);
+}
+
 TEST_CASE("history__a_run_that_cannot_be_noted__leaves_the_others_as_they_were") {
   const Place place;
   auto history = History::open(place.file());

@@ -136,6 +136,33 @@ TEST_CASE("job__a_warning_that_nobody_reads__costs_no_transfer") {
   CHECK(job.wait_status() == 0);
 }
 
+// The transfer ends only after the warning of its beginning.
+TEST_CASE("job__a_history_that_can_be_written_only_at_the_end__has_the_run") {
+  const TemporaryDirectory directory;
+  directory.write("jobs.sqlite", std::string(8192, 'x'));
+  std::array<int, 2> errors{-1, -1};
+  REQUIRE(::pipe2(errors.data(), O_CLOEXEC) == 0);
+  const RunningJob job(
+      directory,
+      [&](const RunningJob&, JobTeller& teller) {
+        char word = 0;
+        if (::read(errors[0], &word, 1) != 1 || ::unlink(directory.path("jobs.sqlite").c_str()) != 0) return 97;
+        report::Counts counts;
+        counts.files = 7;
+        teller.tell({ErrorKind::partial, "1 file failed"}, counts);
+        return exit_code(ErrorKind::partial);
+      },
+      [&] {
+        if (::dup2(errors[1], STDERR_FILENO) < 0) ::_exit(98);
+      });
+  CHECK(WEXITSTATUS(job.wait_status()) == exit_code(ErrorKind::partial));
+  const report::JobRun run = job.noted();
+  CHECK(run.status == "partial");
+  CHECK(run.files == 7);
+  CHECK(run.ended_s >= run.began_s);
+  for (const int end : errors) ::close(end);
+}
+
 TEST_CASE("job__a_history_beyond_the_limit_of_files__costs_no_transfer") {
   const TemporaryDirectory directory;
   const RunningJob job(
