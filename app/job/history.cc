@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,6 +85,14 @@ JobRun run_of(const Query& row) {
   return run;
 }
 
+// Of a pipe nobody waits for the other end, as SQLite would. What is not there is SQLite's to say.
+Result<void> check_regular(const std::string& file) {
+  struct stat stat {};
+  if (::stat(file.c_str(), &stat) != 0 || S_ISREG(stat.st_mode)) return {};
+  return fail(ErrorKind::file_io,
+              fmt::format("cannot open the history of jobs: {}: it is no regular file: move it away", printable(file)));
+}
+
 int run_sql(sqlite3* database, const char* sql) { return sqlite3_exec(database, sql, nullptr, nullptr, nullptr); }
 
 }  // namespace
@@ -103,6 +112,7 @@ Result<int64_t> History::number_of(const char* sql, const char* doing) const {
 }
 
 Result<History> History::open_with(const std::string& file, int flags, std::chrono::milliseconds wait) {
+  if (auto regular = check_regular(file); !regular) return tl::unexpected(regular.error());
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(file.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   History history(Database(raw), file);
@@ -113,7 +123,7 @@ Result<History> History::open_with(const std::string& file, int flags, std::chro
 
 Result<History> History::open(const std::string& file) {
   // For this account alone: SQLite would leave that to the umask.
-  const int flags = O_RDONLY | O_CREAT | O_CLOEXEC;
+  const int flags = O_RDONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   if (const int fd = ::open(file.c_str(), flags, 0600); fd >= 0) ::close(fd);
   auto history = open_with(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busy_time);
   if (!history) return history;

@@ -1,7 +1,8 @@
 // The history of jobs: a row for each run, in an SQLite database of the account that runs them. A row is there from the beginning
 // of its run, so a run that was killed with its whole host is seen too: the next run of the same job notes it as killed. Bounds:
 // the newest runs_kept_max runs. Each call is a transaction of its own, synced. Several processes may use it at once; one waits up
-// to busy_time for another. Errors: file_io (also damage), no_space. Nothing is ever removed because it is damaged.
+// to busy_time for another. Errors: file_io (also damage, and what is no regular file), no_space. Nothing is ever removed because
+// it is damaged.
 #pragma once
 #include <chrono>
 #include <cstdint>

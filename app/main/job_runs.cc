@@ -12,14 +12,13 @@ namespace {
 
 constexpr const char* not_read = "the history of jobs is locked, damaged, or not this process's to read";
 
-// Nothing: it cannot be read. SQLite would wait for the other end of a pipe.
+// Nothing: it cannot be read.
 std::optional<std::vector<report::JobRun>> read(const std::string& file) {
   struct stat stat {};
   if (::stat(file.c_str(), &stat) != 0) {
     if (errno != ENOENT && errno != ENOTDIR) return std::nullopt;
     return std::vector<report::JobRun>();
   }
-  if (!S_ISREG(stat.st_mode)) return std::nullopt;
   auto history = job::History::open_to_look(file, look_wait);
   if (!history) return std::nullopt;
   auto runs = history->newest(runs_shown_max);

@@ -1,8 +1,11 @@
 // The history of jobs: rows of runs, also of runs that crashed, and files that are damaged or foreign.
 #include "app/job/history.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -238,6 +241,21 @@ TEST_CASE("history__one_that_cannot_be_read__is_called_locked_or_damaged_and_not
   }
   std::ofstream(place.file(), std::ios::trunc) << std::string(8192, 'x');
   CHECK(problem().find("not a database: check the file") != std::string::npos);
+}
+
+// The end of it that the test holds lets nobody wait.
+TEST_CASE("history__a_pipe_in_its_place__is_refused_and_not_waited_for") {
+  const Place place;
+  REQUIRE(::mkfifo(place.file().c_str(), 0600) == 0);
+  const int held = ::open(place.file().c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(held >= 0);
+  const auto is_named = [](const Result<History>& history) {
+    return !history && history.error().message.find("no regular file") != std::string::npos;
+  };
+  CHECK(is_named(History::open(place.file())));
+  CHECK(is_named(History::open_to_read(place.file())));
+  CHECK(is_named(History::open_to_look(place.file(), std::chrono::milliseconds(0))));
+  ::close(held);
 }
 
 TEST_CASE("history__no_directory_or_no_file__says_where") {
