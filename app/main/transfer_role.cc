@@ -177,6 +177,9 @@ std::unique_ptr<HelperRole> make_helper_role(const SessionServices& services, se
                         rate ? std::move(rate) : std::make_shared<recv::RateAllowance>(0)});
 }
 
+constexpr std::string_view rest_done = ": the rest is done";
+constexpr std::string_view rest_delivered = ": the rest is delivered";
+
 }  // namespace
 
 Reached reached_by(const Tally& tally) { return {tally.entries_answered, tally.ended(), tally.bytes}; }
@@ -224,9 +227,14 @@ Error end_of_tally(const Tally& tally) {
   if (kind == ErrorKind::max_delete) {
     return {kind, fmt::format("{}{}: check the source and raise the limit", limit, count > 0 ? ", and " + files : "")};
   }
-  return {kind, fmt::format("{}{}: the rest is {}: see the lines above and run again",
-                            only_deletions ? fmt::format("{} could not be deleted", tally.delete_failed) : files,
-                            tally.delete_skipped > 0 ? ", and " + limit : "", only_deletions ? "done" : "delivered")};
+  return {kind, fmt::format("{}{}{}", only_deletions ? fmt::format("{} could not be deleted", tally.delete_failed) : files,
+                            tally.delete_skipped > 0 ? ", and " + limit : "", only_deletions ? rest_done : rest_delivered)};
+}
+
+Error below_its_lines(Error end) {
+  if (end.message.ends_with(rest_done) || end.message.ends_with(rest_delivered))
+    end.message += ": see the lines above and run again";
+  return end;
 }
 
 report::Counts counts_of(const Tally& tally) {

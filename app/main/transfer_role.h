@@ -41,6 +41,8 @@ using session::Tally;
 [[nodiscard]] report::Waiting waiting_for(session::Bottleneck what, const std::vector<report::Hop>& hops);
 // The end of a transfer that ran to its summary: ok, or how many files failed and deletions were left out; 23 before 25 before 24.
 [[nodiscard]] Error end_of_tally(const Tally& tally);
+// The same as the last line of an output that has a line for each failure above it. Histories, events and the peer have none.
+[[nodiscard]] Error below_its_lines(Error end);
 [[nodiscard]] report::Counts counts_of(const Tally& tally);  // what vanished has failed too
 [[nodiscard]] session::TransferId make_transfer_id(ports::Entropy& entropy);
 [[nodiscard]] std::string transfer_name(const session::TransferId& transfer);  // 32 hexadecimal digits

@@ -87,7 +87,7 @@ Error advised(Error error, std::string_view where) {
   const std::string in_front = std::string(where) + ": ";
   if (!where.empty() && error.message.rfind(in_front, 0) == 0) error.message.erase(0, in_front.size());
   const bool named = where.empty() || error.message.find(where) != std::string::npos;
-  if (parts(error.message) >= 3) return error;
+  if (parts(error.message) >= (has_delivered(error.kind) ? 2 : 3)) return error;
   if (!named) error.message += ": " + std::string(where);
   error.message += std::string(": ") + advice(error.kind);
   return error;

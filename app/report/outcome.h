@@ -20,7 +20,7 @@ namespace ccixfer::report {
   return kind == ErrorKind::ok || kind == ErrorKind::partial || kind == ErrorKind::vanished || kind == ErrorKind::max_delete;
 }
 // The error as a person wants it, `WHAT: WHERE: what to do`: a place named in front goes behind what happened, and what to do is
-// added by kind. A message that has three parts already, or no place, stays as it is.
+// added by kind. A message that has three parts already, or no place, stays as it is, and so does `WHAT: the rest is delivered`.
 [[nodiscard]] Error advised(Error error, std::string_view where);
 [[nodiscard]] const std::vector<ErrorKind>& precedence();  // worst first; every kind once
 

@@ -316,6 +316,8 @@ def test_receivers_events__a_file_names_its_transfer_and_each_session_has_its_en
         done = sender.done()
         check(ended["transfer"] == transfer == sender.wait_event("session")["transfer"], f"{ended}")
         check((ended["status"], ended["exit"]) == ("partial", 23), f"{ended}")
+        check(ended["reason"] == "1 file failed: the rest is delivered", f"no lines are above this one: {ended}")
+        check("1 file failed: the rest is delivered: see the lines above and run again" in sender.stderr(), sender.tail())
         for key, value in {"files": 2, "files_unchanged": 0, "files_failed": 1, "bytes": 2}.items():
             check(ended[key] == value and done[key] == value, f"{key} is {value}: {ended} {done}")
         for process in (receiver, sender):

@@ -295,7 +295,7 @@ int run_program(int argc, char** argv) {
                         [&loop] { return loop.times_told_to_end() > 1; });
   }
   loop.release_signals();
-  if (end.error.kind != ErrorKind::ok) (*reporter)->error(end.error);
+  if (end.error.kind != ErrorKind::ok) (*reporter)->error(below_its_lines(end.error));
   report::Done done;
   done.kind = end.error.kind;
   done.counts = counts_of(end.tally);

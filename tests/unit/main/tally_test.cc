@@ -70,8 +70,23 @@ TEST_CASE("end_of_tally__deletions_beyond_the_limit__23_before_25_before_24_and_
   deletions.delete_failed = 2;
   deletions.delete_skipped = 3;
   CHECK(end_of_tally(deletions).kind == ErrorKind::partial);
-  CHECK(end_of_tally(deletions).message ==
-        "2 could not be deleted, and --max-delete reached: 0 deleted, 3 not: the rest is done: see the lines above and run again");
+  CHECK(end_of_tally(deletions).message == "2 could not be deleted, and --max-delete reached: 0 deleted, 3 not: the rest is done");
+}
+
+// Whoever reads it in a history or an event has no lines above it.
+TEST_CASE("end_of_tally__only_the_last_line_of_an_output__names_the_lines_above_it") {
+  Tally tally;
+  tally.files_failed = 1;
+  const Error end = end_of_tally(tally);
+  CHECK(end.message == "1 file failed: the rest is delivered");
+  CHECK(below_its_lines(end).message == "1 file failed: the rest is delivered: see the lines above and run again");
+  CHECK(below_its_lines(end).kind == ErrorKind::partial);
+  Tally deletions;
+  deletions.delete_failed = 1;
+  CHECK(below_its_lines(end_of_tally(deletions)).message ==
+        "1 could not be deleted: the rest is done: see the lines above and run again");
+  const Error other{ErrorKind::network, "the connection was lost: check the network"};
+  CHECK(below_its_lines(other).message == other.message);
 }
 
 TEST_CASE("pool_buffers__too_little_memory__usage_that_says_how_much") {

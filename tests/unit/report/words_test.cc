@@ -163,6 +163,7 @@ TEST_CASE("advised__what_where_and_what_to_do__each_once") {
   CHECK(words(ErrorKind::network, "lost", "") == "lost: run the same command again to resume");
   CHECK(words(ErrorKind::network, "a: b: c", "h") == "a: b: c");
   CHECK(words(ErrorKind::network, "a: b", "h") == "a: b: h: run the same command again to resume");
+  CHECK(words(ErrorKind::partial, "1 file failed: the rest is delivered", "h") == "1 file failed: the rest is delivered");
 }
 
 TEST_CASE("advised__each_kind_has_advice_of_its_own_need") {
