@@ -105,7 +105,7 @@ std::list<std::unique_ptr<Acceptor::Session>>::iterator Acceptor::supersede(cons
 void Acceptor::supersede_lost(const Session& by, Instant now) {
   const auto is_lost = [&by](const auto& other) { return other->is_given_up() && !other->superseded() && other->is_like(by); };
   const auto lost = std::find_if(sessions_.begin(), sessions_.end(), is_lost);
-  if (lost != sessions_.end()) (*lost)->supersede(now);
+  if (lost != sessions_.end()) (*lost)->supersede(now, true);
 }
 
 // Strangers are many and cost nothing to be, and neither do the keys that they prove: they keep nobody out.
@@ -197,7 +197,7 @@ Result<Teams::Place> Acceptor::seat_of(const Session& session, Instant now) {
     if (other->wish().part != session.wish().part) continue;
     const bool is_same = other->wish().member == session.wish().member;
     if (is_same || !other->is_connected() || !other->gave_a_sign_since(session.came())) {
-      other->supersede(now);
+      other->supersede(now, !is_same);
     } else {
       part_is_here = true;
     }
@@ -267,7 +267,7 @@ void Acceptor::turn(Instant now) {
           error_row(result.kind).name);
     } else if (session.was_open()) {
       session.report_end(now);
-      if (session.counts() && !session.is_dry()) session.report_transfer();
+      if ((session.counts() || session.is_cut_off()) && !session.is_dry()) session.report_transfer();
     } else if (session.counts() || result.kind != ErrorKind::ok) {
       if (result.kind != ErrorKind::ok) static_cast<void>(refused(result));
       log(level, "session {}: {}{}{}", session.name(), error_row(result.kind).name, result.message.empty() ? "" : ": ",

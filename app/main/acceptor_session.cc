@@ -165,8 +165,9 @@ void Acceptor::Session::send_away(const Error& why, Instant now) {
   stop(why, now);
 }
 
-void Acceptor::Session::supersede(Instant now) {
+void Acceptor::Session::supersede(Instant now, bool by_another_process) {
   superseded_ = true;
+  is_cut_off_ = is_cut_off_ || (counts_ && by_another_process);
   send_away({ErrorKind::network, "the peer began this transfer anew"}, now);
 }
 

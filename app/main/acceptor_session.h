@@ -70,12 +70,14 @@ class Acceptor::Session {
   bool is_shown() const { return has_role() || waits(); }
   [[nodiscard]] report::StatusTransfer view(Instant now) const;  // for the status page
   bool counts() const { return counts_; }                        // it was a transfer, not a mere knock at the door
+  bool is_cut_off() const { return is_cut_off_; }
   bool take_completion(const rvma::Completion& completion);
 
   void stop(const Error& why, Instant now);
   void send_away(const Error& why, Instant now);  // it was no transfer: with --once it ends nothing
   void dismiss(const Error& why, Instant now);    // a stranger: it is over in its next turn, whether the peer has heard why or not
-  void supersede(Instant now);
+  // `by_another_process`: this one is over for good, and its transfer is told as cut off.
+  void supersede(Instant now, bool by_another_process = false);
 
   void turn(Instant now);
   [[nodiscard]] Instant next_deadline() const;
@@ -131,6 +133,7 @@ class Acceptor::Session {
   Instant place_told_ = Instant::min(), place_due_ = never;
   bool counts_ = false;
   bool superseded_ = false;
+  bool is_cut_off_ = false;
   bool takes_over_ = false;
   bool is_let_in_ = false;  // it may wait for its turn
   bool is_dismissed_ = false;

@@ -1,5 +1,8 @@
 // The side that listens, and the processes of a team (--stripe, --part) that come to it.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 #include "tests/unit/main/acceptor_rig.h"
 
@@ -65,7 +68,11 @@ TEST_CASE("acceptor__two_processes_with_one_part__the_second_is_refused_if_the_f
 // It is the run that it was: both of its parts have come, and nobody is waited for.
 TEST_CASE("acceptor__a_leader_killed_after_long_and_started_again__goes_on_with_the_run") {
   const bool has_ended = GENERATE(true, false);  // the session of the process that was killed
-  AcceptorRig rig([](AcceptorOptions& options) { options.once = true; });
+  std::vector<std::string> transfers;            // those that ended
+  AcceptorRig rig([&](AcceptorOptions& options) {
+    options.once = true;
+    options.completed = [&](const std::string& result) { transfers.push_back(result); };
+  });
   Guest& leader = rig.arrive_and_run(1, open_of_part(1, 1, 2));
   Guest& helper = rig.arrive_and_run(2, open_of_part(2, 2, 2));
   rig.run_for(2 * late_max);
@@ -81,4 +88,12 @@ TEST_CASE("acceptor__a_leader_killed_after_long_and_started_again__goes_on_with_
   rig.finish(again);
   for (int i = 0; i < 3; ++i) rig.turn();
   CHECK(rig.acceptor->first_end().has_value());
+  // Each of them is one of the history, as of a process that is alone.
+  REQUIRE(rig.run([&] { return transfers.size() == 2; }));
+  const auto with = [&](const char* status) {
+    return std::count_if(transfers.begin(), transfers.end(), [status](const std::string& one) {
+      return one.find("\"status\":\"" + std::string(status) + "\"") != std::string::npos;
+    });
+  };
+  CHECK(with("ok") == 1);
 }
