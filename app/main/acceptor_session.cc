@@ -136,6 +136,7 @@ report::StatusTransfer Acceptor::Session::view(Instant now) const {
   view.lanes = link_.live_lanes().size();
   if (waits()) view.before = place_;
   if (role_) show_role(view, *role_, tally(), link_, came_, now);
+  view.counts.helped = helps_;
   if (role_ && !under_way()) view.state = report::StatusTransfer::State::ending;
   return view;
 }

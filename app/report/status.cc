@@ -53,6 +53,7 @@ Json transfer_of(const StatusTransfer& transfer, const Names& names) {
   names.put(json, "path", transfer.path);
   json["state"] = name_of(transfer.state);
   if (transfer.before) json["before"] = *transfer.before;
+  if (transfer.counts.helped) json["helped"] = true;
   put_counts(json, transfer.counts);
   json["bytes_total"] = transfer.bytes_total;
   json["total_known"] = transfer.total_known;

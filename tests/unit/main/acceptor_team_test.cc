@@ -65,6 +65,17 @@ TEST_CASE("acceptor__two_processes_with_one_part__the_second_is_refused_if_the_f
   CHECK_FALSE(again.got<session::Abort>());
 }
 
+TEST_CASE("acceptor__on_the_status_page__a_process_that_helps_is_told_from_the_one_that_leads") {
+  AcceptorRig rig;
+  rig.arrive_and_run(1, open_of_part(1, 1, 2));
+  rig.arrive_and_run(2, open_of_part(2, 2, 2));
+  size_t more = 0;
+  const auto shown = rig.acceptor->show(rig.now, 10, more);
+  REQUIRE(shown.size() == 2);
+  CHECK_FALSE(shown[0].counts.helped);
+  CHECK(shown[1].counts.helped);
+}
+
 // It is the run that it was: both of its parts have come, and nobody is waited for.
 TEST_CASE("acceptor__a_leader_killed_after_long_and_started_again__goes_on_with_the_run") {
   const bool has_ended = GENERATE(true, false);  // the session of the process that was killed

@@ -47,6 +47,7 @@ TEST_CASE("status__a_receiver__is_one_line_with_every_figure") {
   const Json& one = json["transfers"]["listed"][0];
   CHECK(json["transfers"]["more"] == 2);
   CHECK(one["state"] == "running");
+  CHECK_FALSE(one.contains("helped"));
   CHECK(one["bytes_per_s"] == 50);
   CHECK(one["eta_s"] == 1.5);
   CHECK(one["bottleneck"] == "network");
@@ -107,6 +108,13 @@ TEST_CASE("status__without_names__nothing_says_who_where_or_what") {
   CHECK(json["transfers"]["listed"][0]["bytes"] == 25);
   CHECK(json["router"]["links"][0]["open"] == true);
   CHECK(json["router"]["devices"][0]["latency_s"].is_null());
+}
+
+// Its bytes are in those of the process that leads.
+TEST_CASE("status__a_process_that_helps__is_told_from_a_transfer") {
+  Status status = receiver();
+  status.transfers->listed.front().counts.helped = true;
+  CHECK(Json::parse(status_json(status))["transfers"]["listed"][0]["helped"] == true);
 }
 
 TEST_CASE("status__time_left__is_known_when_total_and_rate_are") {
