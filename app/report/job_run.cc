@@ -44,8 +44,10 @@ std::string run_line(const JobRun& run) {
   if (run.exit > 0) text += fmt::format(" ({})", run.exit);
   if (!run.reason.empty()) text += ": " + printable(run.reason);
   if (run.ended_s == 0) return text;
-  return text + fmt::format(": {} files, {} unchanged, {} failed, {} in {}", run.files, run.files_unchanged, run.files_failed,
-                            format_bytes(run.bytes), age_text(std::max<int64_t>(run.ended_s - run.began_s, 0)));
+  const std::string time = age_text(std::max<int64_t>(run.ended_s - run.began_s, 0));
+  if (run.status == run_killed) return text + ": after " + time;  // nobody has said what it moved
+  return text + fmt::format(": {} file{}, {} unchanged, {} failed, {} in {}", run.files, run.files == 1 ? "" : "s",
+                            run.files_unchanged, run.files_failed, format_bytes(run.bytes), time);
 }
 
 }  // namespace ccixfer::report

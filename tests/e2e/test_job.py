@@ -87,7 +87,7 @@ def test_job__runs__moves_the_tree_and_is_in_the_history():
         shown = site.run("status", "--history").stdout
         mistyped = site.run("status", "--history", "--job", "nigthly")
         check(mistyped.returncode == 0 and mistyped.stdout == "" and "no run of nigthly is in" in mistyped.stderr, f"{mistyped}")
-        check("nightly to tcp://" in shown and "ok: 1 files, 0 unchanged, 0 failed" in shown, shown)
+        check("nightly to tcp://" in shown and "ok: 1 file, 0 unchanged, 0 failed" in shown, shown)
         check(not (site.state / "jobs.sqlite").stat().st_mode & 0o077, "others read the history")
 
 

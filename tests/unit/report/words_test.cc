@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "app/report/job_run.h"
 #include "app/report/outcome.h"
 #include "app/report/progress_line.h"
 #include "app/report/statistics.h"
@@ -181,6 +182,26 @@ TEST_CASE("advised__each_kind_has_advice_of_its_own_need") {
     CHECK(advice(kind) == "run the same command again to resume");
   for (const ErrorKind kind : {ErrorKind::partial, ErrorKind::vanished})
     CHECK(advice(kind) == "see the files that are named and run again");
+}
+
+TEST_CASE("run_line__counts_what_is_known_of_a_run") {
+  JobRun run;
+  run.job = "nightly";
+  run.destination = "tcp://h/d";
+  run.began_s = 100;
+  run.ended_s = 160;
+  run.exit = 0;
+  run.status = "ok";
+  run.files = 1;
+  CHECK(run_line(run).find(": ok: 1 file, 0 unchanged, 0 failed, 0 B in ") != std::string::npos);
+  run.files = 2;
+  CHECK(run_line(run).find(": ok: 2 files, ") != std::string::npos);
+  run.exit = 20;
+  run.status = run_killed;
+  run.reason = "ended by signal 9 (KILL)";
+  run.files = 0;
+  CHECK(run_line(run).find(": killed (20): ended by signal 9 (KILL): after ") != std::string::npos);
+  CHECK(run_line(run).find(" files") == std::string::npos);
 }
 
 }  // namespace ccixfer::report
