@@ -38,7 +38,9 @@ std::string answer(http::status status, bool stays, const Body& body, bool with_
   return text;
 }
 
-std::string refusal(http::status status, std::string_view words) { return answer(status, false, {plain_text, words}); }
+std::string refusal(http::status status, std::string_view words, std::string_view more_headers = {}) {
+  return answer(status, false, {plain_text, words, more_headers});
+}
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -59,12 +61,13 @@ struct HttpConnection::Impl {
     const auto& request = parser->get();
     stays = request.keep_alive();
     is_head = request.method() == http::verb::head;
-    const auto refuse = [&](http::status status, std::string_view words) {
-      to_send += refusal(status, words);
+    const auto refuse = [&](http::status status, std::string_view words, std::string_view more_headers = {}) {
+      to_send += refusal(status, words, more_headers);
       return Next::end;
     };
     if (token != nullptr && !token->is_in(view(request[http::field::authorization]))) return refuse_stranger(to_send);
-    if (!is_head && request.method() != http::verb::get) return refuse(http::status::method_not_allowed, "only GET and HEAD\n");
+    if (!is_head && request.method() != http::verb::get)
+      return refuse(http::status::method_not_allowed, "only GET and HEAD\n", "Allow: GET, HEAD\r\n");
     const std::string_view target = view(request.target());
     const std::string_view path = target.substr(0, target.find('?'));
     if (path == "/metrics") {

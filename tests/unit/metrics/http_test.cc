@@ -64,6 +64,7 @@ TEST_CASE("http__what_is_not_for_it__is_refused_and_hung_up_on") {
   refused("GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", "404");
   refused("GET /metrics/../x HTTP/1.1\r\nHost: x\r\n\r\n", "404");
   refused("POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "405");
+  CHECK(ask("POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n").has("\r\nAllow: GET, HEAD\r\n"));  // RFC 9110, section 15.5.6
   refused("GET /metrics HTTP/1.1\r\nContent-Length: 1073741824\r\n\r\n", "413");
   refused("GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "413");
   refused("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "400");
