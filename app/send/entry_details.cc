@@ -65,6 +65,7 @@ int EntryDetails::add_attributes(ports::FileSystem& files, WalkBatch& out, WalkR
   if (place.name.empty()) return 0;
   ports::OpenFlags flags;
   flags.follow = place.follow;
+  flags.no_link = !place.follow;
   const int fd = files.open(place.directory, place.name, flags, 0);
   if (fd < 0) return 0;  // its content cannot be read either, which is told then
   const int result = add_extended(files, out, record, fd);

@@ -45,16 +45,18 @@ bool promised(const FileStat& stat, const Listed& listed) {
 }
 
 // A small file is read in one go, so what counts is that it was the same before and after, and of the size and time that the
-// other end will give it: a new link count or mode since the walk changes neither.
+// other end will give it: a new link count or mode since the walk changes neither. Over a link stands another's file, whose size
+// and time whoever made the link has given the listed one.
 ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, MutableBytes into) {
-  const int fd = open_place(files, place);
+  const auto [fd, over_link] = open_place(files, place);
   if (fd < 0) return of_errno(fd);
+  const bool exact = listed.exact || over_link;
   ReadOutcome outcome{SourceOutcome::changed, 0};
   for (int tries = 0; tries < read_tries_max; ++tries) {
     FileStat before;
     FileStat behind;
     int result = files.fstat(fd, before);
-    if (result >= 0 && (!promised(before, listed) || (listed.exact && version_of(before) != listed.version))) break;
+    if (result >= 0 && (!promised(before, listed) || (exact && version_of(before) != listed.version))) break;
     int64_t bytes = result;
     if (result >= 0) bytes = read_all(files, fd, into, 0);
     if (bytes >= 0) result = files.fstat_fresh(fd, behind);
@@ -70,20 +72,18 @@ ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const
   return outcome;
 }
 
-int open_at(ports::FileSystem& files, const SourcePlace& place) {
+// One component after the other, each of which may be a link; the last one with `all` only.
+int open_over_links(ports::FileSystem& files, const SourcePlace& place) {
+  ports::OpenFlags on_the_way;
+  on_the_way.follow = on_the_way.directory = true;
   ports::OpenFlags flags;
-  flags.follow = place.follow;
-  int fd = files.open(place.directory, place.name, flags, 0);
-  if (fd != -ELOOP || !place.follow || place.directory < 0) return fd;
-  // A directory on the way is a link, and links are followed: one component after the other.
-  ports::OpenFlags directory = flags;
-  directory.directory = true;
+  flags.follow = place.follow == Follow::all;
   std::string_view rest = place.name;
   int at = place.directory;
   while (true) {
-    const size_t slash = rest.find('/');
+    const size_t slash = place.directory < 0 ? std::string_view::npos : rest.find('/');
     const bool last = slash == std::string_view::npos;
-    fd = files.open(at, rest.substr(0, slash), last ? flags : directory, 0);
+    const int fd = files.open(at, rest.substr(0, slash), last ? flags : on_the_way, 0);
     if (at != place.directory) files.close(at);
     if (fd < 0 || last) return fd;
     at = fd;
@@ -91,15 +91,24 @@ int open_at(ports::FileSystem& files, const SourcePlace& place) {
   }
 }
 
+OpenedPlace open_at(ports::FileSystem& files, const SourcePlace& place) {
+  ports::OpenFlags flags;
+  flags.no_link = place.directory < 0;
+  const int fd = files.open(place.directory, place.name, flags, 0);
+  const bool leads_on = place.follow == Follow::all || (place.follow == Follow::on_the_way && place.directory >= 0);
+  if (fd != -ELOOP || !leads_on) return {fd};
+  return {open_over_links(files, place), true};
+}
+
 }  // namespace
 
-int open_place(ports::FileSystem& files, const SourcePlace& place) {
-  int fd = open_at(files, place);
+OpenedPlace open_place(ports::FileSystem& files, const SourcePlace& place) {
+  OpenedPlace opened = open_at(files, place);
   for (const SourcePlace::Other& other : place.others) {
-    if (fd != -ENOENT && fd != -ENOTDIR) break;
-    fd = open_at(files, {other.directory, other.name, other.follow});
+    if (opened.fd != -ENOENT && opened.fd != -ENOTDIR) break;
+    opened = open_at(files, {other.directory, other.name, other.follow});
   }
-  return fd;
+  return opened;
 }
 
 void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, session::DataSealer* sealer) {
@@ -127,7 +136,7 @@ void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, sessio
 }
 
 int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result) {
-  const int fd = open_place(files, place);
+  const int fd = open_place(files, place).fd;
   result = fd < 0 ? of_errno(fd) : check_listed(files, fd, listed);
   if (result.outcome == SourceOutcome::ok) return fd;
   if (fd >= 0) files.close(fd);

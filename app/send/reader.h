@@ -26,7 +26,8 @@ struct Listed {
   uint64_t size_bytes = 0;
   ports::FileTime mtime;
   uint64_t version = 0;
-  // It must be that version before anything of it is sent: whoever listed it is another process. Small files need not be else.
+  // It must be that version before anything of it is sent: whoever listed it is another process. Small files need not be else,
+  // where no link leads to them.
   bool exact = false;
 };
 
@@ -39,7 +40,7 @@ struct PackItem {
   uint64_t index = 0;
   uint32_t slot = 0;   // the reader's user's
   int directory = -1;  // SourcePlace
-  bool follow = false;
+  Follow follow = Follow::none;
   std::vector<SourcePlace::Other> others;
   uint32_t name_at = 0, name_bytes = 0;  // in Pack::names
   Listed listed;
@@ -65,9 +66,12 @@ void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, sessio
 // Where bytes of a source come in, files and standard input alike: the trace of the data path.
 void at_reader();
 
-// Opens a file of a source where it stands, the first one of several; with no link followed, or with each on the way followed. The
-// descriptor, or -errno.
-[[nodiscard]] int open_place(ports::FileSystem& files, const SourcePlace& place);
+struct OpenedPlace {
+  int fd = -1;             // or -errno
+  bool over_link = false;  // below the place's directory, or at the end of a path without one
+};
+// Opens a file of a source where it stands, the first one of several.
+[[nodiscard]] OpenedPlace open_place(ports::FileSystem& files, const SourcePlace& place);
 
 // Opens a large file and compares it with what was listed; the descriptor, or -1 and `result`.
 [[nodiscard]] int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result);

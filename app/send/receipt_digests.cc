@@ -56,9 +56,13 @@ void ReceiptDigests::describe(ports::FileSystem& files, Data& data, Jobs& jobs) 
     place.name = item.name;
     receipt::Subject subject;
     subject.type = item.entry.type;
-    subject.directory = place.directory;
+    subject.directory = place.directory;  // of a link
     subject.below = item.name;
-    if (place.follow) subject.open = [&](bool) { return open_place(files, place); };
+    subject.open = [&](bool is_directory) {
+      // A directory of the list may be a link itself: it is on the way to what is in it.
+      if (is_directory && place.follow == Follow::on_the_way) place.follow = Follow::all;
+      return open_place(files, place).fd;
+    };
     subject.is_wanted = [&](const ports::FileStat& stat) { return version_of(stat) == item.version; };
     subject.step = [&] { jobs.steps().fetch_add(1, std::memory_order_relaxed); };
     item.is_there = receipt::describe(files, subject, item.entry);

@@ -393,7 +393,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
       } else {
         const SourcePlace at = place(current_, {});
         emit_whole(files, out, EntryType::file, source.stat,
-                   {-1, at.directory, source.stream ? std::string_view() : at.name, at.follow});
+                   {-1, at.directory, source.stream ? std::string_view() : at.name, at.follow == Follow::all});
       }
     }
     ++current_;

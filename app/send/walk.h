@@ -96,16 +96,20 @@ struct WalkBatch {
   [[nodiscard]] std::string_view extended(const WalkRecord& record) const;
 };
 
+// Which symbolic links are followed when a file of a source is opened: none, those on the way to it, or it too. With no directory
+// those on the way are the user's, and always followed.
+enum class Follow : uint8_t { none, on_the_way, all };
+
 // How a file of a source is opened: `name` below `directory`.
 struct SourcePlace {
   int directory = ports::FileSystem::no_directory;
   std::string_view name;
-  bool follow = false;
+  Follow follow = Follow::none;
   // Where it is looked for next when nothing is there, in this order: several sources may have a file of that path.
   struct Other {
     int directory = ports::FileSystem::no_directory;
     std::string name;
-    bool follow = false;
+    Follow follow = Follow::none;
   };
   std::vector<Other> others = {};
 };

@@ -19,7 +19,7 @@ SourcePlace Walk::place(uint32_t source, std::string_view path) const {
       first = std::move(place);
     }
   }
-  return first ? std::move(*first) : SourcePlace{ports::FileSystem::no_directory, "", false};
+  return first ? std::move(*first) : SourcePlace{ports::FileSystem::no_directory, ""};
 }
 
 // One that is sent under its name has nothing beside it.
@@ -33,11 +33,12 @@ SourcePlace Walk::place_in(const Source& from, std::string_view path) const {
   SourcePlace place;
   if (from.type == FileType::directory) {
     // A list may lead through a link to a directory.
-    place = {from.root, path, follow_ || (options_.list && options_.served_root < 0)};
+    const Follow listed = options_.list && options_.served_root < 0 ? Follow::on_the_way : Follow::none;
+    place = {from.root, path, follow_ ? Follow::all : listed};
   } else if (options_.served_root >= 0) {
-    place = {options_.served_root, from.given, false};
+    place = {options_.served_root, from.given, Follow::none};
   } else {
-    place = {ports::FileSystem::no_directory, from.given, true};
+    place = {ports::FileSystem::no_directory, from.given, follow_ ? Follow::all : Follow::none};
   }
   return place;
 }

@@ -98,6 +98,7 @@ int open_flags(const OpenFlags& flags) {
   if (flags.truncate) bits |= O_TRUNC;
   if (flags.directory) bits |= O_DIRECTORY;
   if (flags.direct) bits |= O_DIRECT;
+  if (flags.no_link) bits |= O_NOFOLLOW;
   return bits;
 }
 

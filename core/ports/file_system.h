@@ -80,6 +80,7 @@ struct OpenFlags {
   bool directory = false;  // O_DIRECTORY
   bool anchor = false;     // O_PATH: for names below it; nothing is read or listed, and no right to do so is needed
   bool follow = false;     // the last component may be a symlink (sender without -a only)
+  bool no_link = false;    // O_NOFOLLOW, with no_directory: the last component may be none
   // O_DIRECT, for reading: what the disk has, past what is in memory. Memory, offset and length in whole direct_block_bytes. A file
   // system that has no such thing: -EINVAL, here or from pread.
   bool direct = false;

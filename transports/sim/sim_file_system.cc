@@ -26,7 +26,7 @@ SimFileSystem::~SimFileSystem() = default;
 int SimFileSystem::open(int directory, std::string_view name, OpenFlags flags, uint32_t permissions) {
   if (const int error = impl_->enter("open", name); error != 0) return error;
   const bool writes = flags.mode != OpenMode::read;
-  const bool follow = (flags.follow || directory == no_directory) && !(flags.create && flags.exclusive);
+  const bool follow = (flags.follow || (directory == no_directory && !flags.no_link)) && !(flags.create && flags.exclusive);
   Place place = impl_->locate(directory, name, follow);
   if (place.error != 0) return place.error;
   if (place.node == nullptr) {

@@ -12,6 +12,7 @@
 namespace ccixfer::send_test {
 namespace {
 
+using send::Follow;
 using send::Listed;
 using send::ReadOutcome;
 using send::SourcePlace;
@@ -33,7 +34,7 @@ struct Shelf {
     REQUIRE(files.stat_at(ports::FileSystem::no_directory, dir.path(name), stat, true) >= 0);
     return {stat.size_bytes, stat.mtime, send::version_of(stat)};
   }
-  void plan(const std::string& name, const Listed& as, bool follow = false) {
+  void plan(const std::string& name, const Listed& as, Follow follow = Follow::none) {
     send::PackItem item;
     item.index = 100 + pack.items.size();
     item.directory = fd;
@@ -53,7 +54,7 @@ struct Shelf {
                                    i % 2 == 0 ? std::filesystem::perms::owner_all : std::filesystem::perms::owner_read);
     }
   }
-  [[nodiscard]] ReadOutcome opened(const std::string& name, const Listed& as, bool follow = false) {
+  [[nodiscard]] ReadOutcome opened(const std::string& name, const Listed& as, Follow follow = Follow::none) {
     ReadOutcome result;
     const int file = send::open_listed(files, {fd, name, follow}, as, result);
     CHECK((file >= 0) == (result.outcome == SourceOutcome::ok));
@@ -95,7 +96,7 @@ TEST_CASE("read_pack__nothing_in_the_first_place__the_next_one_is_read") {
   Shelf shelf;
   shelf.dir.file("there", "there");
   shelf.plan("absent", shelf.listed("there"));
-  shelf.pack.items.back().others = {{shelf.fd, "absent too", false}, {shelf.fd, "there", false}};
+  shelf.pack.items.back().others = {{shelf.fd, "absent too"}, {shelf.fd, "there"}};
   memory::Loan loan = shelf.pool.lend();
   send::read_pack(shelf.files, shelf.pack, loan.bytes());
   CHECK(shelf.pack.items.front().result.outcome == SourceOutcome::ok);
@@ -194,7 +195,7 @@ TEST_CASE("reader__attributes_that_the_host_keeps_for_a_while__the_look_behind_t
 
   ReadOutcome result;
   const Listed again = shelf.listed("f");
-  const int file = send::open_listed(shelf.files, {shelf.fd, "f", false}, again, result);
+  const int file = send::open_listed(shelf.files, {shelf.fd, "f"}, again, result);
   REQUIRE(file >= 0);
   CHECK(send::check_listed(shelf.files, file, again).outcome == SourceOutcome::ok);
   shelf.touch("f");
@@ -237,14 +238,55 @@ TEST_CASE("reader__links_on_the_way__followed_where_they_are_followed") {
   const Listed listed = shelf.listed("real/in/f");
   for (const char* name : {"link/in/f", "link/in/last", "link/second/f", "real/second/last", "real/in/last"}) {
     CAPTURE(name);
-    CHECK(shelf.opened(name, listed, true).outcome == SourceOutcome::ok);
+    CHECK(shelf.opened(name, listed, Follow::all).outcome == SourceOutcome::ok);
     CHECK(shelf.files.open_now == 0);
-    CHECK(shelf.opened(name, listed, false).outcome == SourceOutcome::changed);
+    CHECK(shelf.opened(name, listed).outcome == SourceOutcome::changed);
   }
-  CHECK(shelf.opened("link/none/f", listed, true).outcome == SourceOutcome::vanished);
-  CHECK(shelf.opened("link/in/f/g", listed, true).outcome == SourceOutcome::vanished);
+  CHECK(shelf.opened("link/none/f", listed, Follow::all).outcome == SourceOutcome::vanished);
+  CHECK(shelf.opened("link/in/f/g", listed, Follow::all).outcome == SourceOutcome::vanished);
   CHECK(shelf.files.open_now == 0);
   CHECK(shelf.files.open_most == 2);
+}
+
+// A list leads through a link to a directory; what is listed is the file that stands there.
+TEST_CASE("reader__links_on_the_way_only__no_link_that_took_the_place_of_a_file_is_followed") {
+  Shelf shelf;
+  shelf.dir.file("real/in/f", "content");
+  std::filesystem::create_symlink("real", shelf.dir.path("link"));
+  std::filesystem::create_symlink("f", shelf.dir.path("real/in/last"));
+  const Listed listed = shelf.listed("real/in/f");
+  CHECK(shelf.opened("link/in/f", listed, Follow::on_the_way).outcome == SourceOutcome::ok);
+  for (const char* name : {"link/in/last", "real/in/last"}) {
+    CHECK(shelf.opened(name, listed, Follow::on_the_way).outcome == SourceOutcome::changed);
+    shelf.plan(name, listed, Follow::on_the_way);
+  }
+  memory::Loan loan = shelf.pool.lend();
+  send::read_pack(shelf.files, shelf.pack, loan.bytes());
+  for (const auto& item : shelf.pack.items) CHECK(item.result.outcome == SourceOutcome::changed);
+  CHECK(shelf.pack.count == 0);
+}
+
+TEST_CASE("read_pack__over_a_link__another_file_is_changed_though_size_and_time_are_the_same") {
+  Shelf shelf;
+  shelf.dir.file("own/f", "content");
+  shelf.dir.file("others/f", "secret!");
+  const Listed listed = shelf.listed("own/f");
+  std::filesystem::last_write_time(shelf.dir.path("others/f"), std::filesystem::last_write_time(shelf.dir.path("own/f")));
+  REQUIRE(shelf.listed("others/f").mtime == listed.mtime);
+  std::filesystem::create_symlink("own", shelf.dir.path("there"));
+  std::filesystem::create_symlink("others", shelf.dir.path("led"));
+  std::filesystem::create_symlink("others/f", shelf.dir.path("file"));
+  shelf.plan("there/f", listed, Follow::on_the_way);
+  shelf.plan("there/f", listed, Follow::all);
+  shelf.plan("led/f", listed, Follow::on_the_way);
+  shelf.plan("led/f", listed, Follow::all);
+  shelf.plan("file", listed, Follow::all);
+  memory::Loan loan = shelf.pool.lend();
+  send::read_pack(shelf.files, shelf.pack, loan.bytes());
+  for (size_t i = 0; i < shelf.pack.items.size(); ++i) {
+    CAPTURE(i);
+    CHECK(shelf.pack.items[i].result.outcome == (i < 2 ? SourceOutcome::ok : SourceOutcome::changed));
+  }
 }
 
 TEST_CASE("read_piece__whole_last_and_cut_short__its_bytes_and_hash_or_changed") {
@@ -324,11 +366,11 @@ TEST_CASE("digest_file__of_more_pieces_than_a_digest_is_kept_of__nothing_is_open
   };
   Listed listed;
   listed.size_bytes = send::digest_pieces_max * session::piece_bytes;
-  CHECK_FALSE(send::digest_file(shelf.files, {shelf.fd, "absent", false}, listed, loan.bytes(), digest, steps));
+  CHECK_FALSE(send::digest_file(shelf.files, {shelf.fd, "absent"}, listed, loan.bytes(), digest, steps));
   CHECK(is_opened);
   is_opened = false;
   ++listed.size_bytes;
-  CHECK_FALSE(send::digest_file(shelf.files, {shelf.fd, "absent", false}, listed, loan.bytes(), digest, steps));
+  CHECK_FALSE(send::digest_file(shelf.files, {shelf.fd, "absent"}, listed, loan.bytes(), digest, steps));
   CHECK_FALSE(is_opened);
 }
 
@@ -342,7 +384,7 @@ TEST_CASE("digest_file__of_one_version_only__and_a_step_each_piece") {
   memory::Loan loan = shelf.pool.lend();
   std::atomic<uint64_t> steps{0};
   Hash128 digest{};
-  const auto digested = [&] { return send::digest_file(shelf.files, {shelf.fd, "f", false}, listed, loan.bytes(), digest, steps); };
+  const auto digested = [&] { return send::digest_file(shelf.files, {shelf.fd, "f"}, listed, loan.bytes(), digest, steps); };
   SECTION("it stays") {
     CHECK(digested());
     CHECK(digest == session::file_digest(hashes));
