@@ -436,6 +436,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
       path_ = source.given;
       tell_errno(out, result);
     }
+    source.missing = result;
     root_listed_.is_whole = false;
     ++current_;
     return;

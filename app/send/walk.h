@@ -146,7 +146,7 @@ class Walk {
     bool stream = false;
     ports::FileStat stat;
     int root = -1;
-    int missing = 0;  // the error of one that is not there, beside others that are
+    int missing = 0;  // the error of one that is not there, or cannot be opened in its turn, beside others: nothing of it is sent
   };
   // For a destination that deletes.
   struct Listed {
@@ -217,7 +217,7 @@ class Walk {
   [[nodiscard]] int open_earlier(ports::FileSystem& files, uint32_t source, std::string_view path) const;
   void end_with(WalkBatch& out, const Error& error);
   [[nodiscard]] bool is_loop(const ports::FileStat& stat) const;
-  // Looks for path_ in the earlier sources. True: the path is theirs, and a warning was given.
+  // Looks for path_ in the earlier sources. True: the path is theirs, or may be, and the reason was given.
   [[nodiscard]] bool taken_earlier(ports::FileSystem& files, WalkBatch& out, bool is_directory, Merged& merged);
   void emit(WalkBatch& out, session::EntryType type, const ports::FileStat& stat, std::string_view target = {});
   // The entry with what it tells besides its status.

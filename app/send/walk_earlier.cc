@@ -1,7 +1,12 @@
 // Several sources that go into one directory: what an earlier one has is its.
+#include <algorithm>
+#include <cerrno>
+
 #include "app/filter/rules_file.h"
 #include "app/send/walk.h"
+#include "app/send/walk_parts.h"
 #include "app/session/reserved.h"
+#include "core/base/units.h"
 
 namespace ccixfer::send {
 
@@ -34,7 +39,11 @@ Result<void> Walk::begin_earlier_rules(ports::FileSystem& files) {
 
 Result<void> Walk::enter_earlier_rules(ports::FileSystem& files, uint32_t source, std::string_view directory) {
   filter::Scope& rules = earlier_rules_.at(source);
-  const int fd = rules.reads_files() ? open_earlier(files, source, directory) : -1;
+  const bool reads = rules.reads_files() && sources_[source].missing == 0;
+  const int fd = reads ? open_earlier(files, source, directory) : -ENOENT;
+  if (fd < 0 && !is_absent(fd) && fd != -EACCES) {  // of what may not be read nothing is sent, and the names in it fail
+    return fail(ErrorKind::file_io, printable(sources_[source].given) + ": " + words(fd));
+  }
   const auto read = [&](const std::string& name) -> Result<std::optional<std::string>> {
     if (fd < 0) return std::optional<std::string>();  // nothing of it is sent either
     return filter::read_rules(files, fd, name, options_.served_root < 0);
@@ -71,20 +80,28 @@ bool Walk::taken_earlier(ports::FileSystem& files, WalkBatch& out, bool is_direc
   }
   for (const uint32_t source : sources) {
     if (theirs) break;
-    if (!may_have(sources_[source], path_)) continue;
+    if (sources_[source].missing < 0 || !may_have(sources_[source], path_)) continue;
     const int directory = open_earlier(files, source, parent);
-    if (directory < 0) continue;
     FileStat other;
     FileStat above;
-    const bool is_sent = [&] {
-      if (files.stat_at(directory, name, other, follow_) < 0) return false;
+    int error = std::min(directory, 0);
+    const bool is_sent = directory >= 0 && [&] {
+      error = files.stat_at(directory, name, other, follow_);
+      if (error < 0) return false;
       if (!scope_.is_empty() && earlier_rules_.at(source).excludes(path_, other.type == FileType::directory)) return false;
       return other.type != FileType::other || (options_.specials && other.special != ports::SpecialKind::none);
     }();
     // It lists nothing of a file system that is mounted there, but what was given.
     const bool asks_device = is_sent && options_.one_file_system && path_ != sources_[source].name;
-    const bool is_mount = asks_device && files.fstat(directory, above) >= 0 && above.device != other.device;
-    files.close(directory);
+    if (asks_device) error = files.fstat(directory, above);
+    const bool is_mount = asks_device && error >= 0 && above.device != other.device;
+    if (directory >= 0) files.close(directory);
+    if (error < 0 && !is_absent(error)) {
+      // Whether the first source has it is not known, so none may be sent in its place.
+      tell(out, Kind::failed, "an earlier source cannot be looked at: " + words(error));
+      stack_.empty() ? void(root_listed_.is_whole = false) : is_there(name);
+      return true;
+    }
     if (!is_sent || session::is_reserved_name(name)) continue;
     if (other.type == FileType::directory && is_directory) {
       if (!merged.first) {

@@ -1,5 +1,6 @@
 // What the files of the walk share: how a directory is opened, and a -errno in words.
 #pragma once
+#include <cerrno>
 #include <string>
 #include <system_error>
 
@@ -12,6 +13,11 @@ namespace ccixfer::send {
   flags.directory = true;
   flags.follow = follow;
   return flags;
+}
+
+// Nothing of that name is there, or can be. Any other error says nothing of what is there.
+[[nodiscard]] inline bool is_absent(int error) {
+  return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -ENAMETOOLONG || error == -EILSEQ;
 }
 
 [[nodiscard]] inline std::string words(int error) { return std::generic_category().message(-error); }

@@ -104,6 +104,69 @@ TEST_CASE("walk__file_of_rules_of_an_earlier_source_goes_wrong__ends_the_walk") 
   CHECK(files.open_now == 0);
 }
 
+TEST_CASE("walk__rules_of_an_earlier_source_cannot_be_looked_for__ends_the_walk") {
+  const TempDir dir;
+  for (const char* name : {"a/s/x", "b/s/x", "b/s/y"}) dir.file(name, "");
+  dir.file("a/s/.r", "- y\n");
+  const int error = GENERATE(-EIO, -ENOENT);
+  Walk walk(ruled({dir.path("a/"), dir.path("b/")}, {": .r", "- .r"}));
+  WatchedFiles files;
+  REQUIRE(walk.select(files));
+  WalkBatch batch;
+  walk.step(files, batch, true);
+  REQUIRE(batch.wants_root);
+  bool is_earlier = false;
+  files.hook = [&](std::string_view what, std::string_view name) {
+    const bool fails = is_earlier && what == "open" && name == "s";
+    is_earlier = what == "open" && name == dir.path("a/");
+    return fails ? error : 0;
+  };
+  batch = {};
+  walk.step(files, batch, true);
+  CHECK(batch.error.has_value() == (error == -EIO));
+  if (batch.error) CHECK(batch.error->kind == ErrorKind::file_io);
+  walk.close(files);
+  CHECK(files.open_now == 0);
+}
+
+// An error of one moment is no word on what is there: the file of a later source would take the place of the first one's.
+TEST_CASE("walk__earlier_source_cannot_be_looked_at__the_name_fails_and_no_later_file_is_sent") {
+  const TempDir dir;
+  for (const char* name : {"a/d/f", "b/d/f", "b/d/g", "b/e"}) dir.file(name, "");
+  const int error = GENERATE(-EIO, -EMFILE, -ENOMEM, -ESTALE, -EACCES);
+  const std::string call = GENERATE("open", "stat_at");
+  CAPTURE(error, call);
+  Listing listing;
+  bool is_second = false;  // the first source is listed
+  bool is_earlier = false;
+  listing.files.hook = [&](std::string_view what, std::string_view name) {
+    // The look at the earlier source, and not the one at the name itself.
+    if (what == "open" && name == dir.path("a/")) is_earlier = is_second;
+    if (what == "stat_at" && name == "d") is_earlier = false;
+    if (!is_earlier || what != call || name != (call == "open" ? "d" : "f")) return 0;
+    is_earlier = false;
+    return error;
+  };
+  Walk walk(of({dir.path("a/"), dir.path("b/")}));
+  REQUIRE(walk.select(listing.files));
+  for (WalkBatch batch; !batch.done;) {
+    batch = {};
+    walk.step(listing.files, batch, true);
+    for (const WalkRecord& record : batch.records) {
+      listing.lines.push_back(line_of(batch, record));
+      is_second = is_second || listing.lines.back() == "<d";
+    }
+  }
+  walk.close(listing.files);
+  CHECK(listing.files.open_now == 0);
+  CAPTURE(listing.lines);
+  CHECK(std::count(listing.lines.begin(), listing.lines.end(), "d/f") == 1);
+  const std::string failed = "! d/f: an earlier source cannot be looked at: " + std::generic_category().message(-error);
+  CHECK(std::count(listing.lines.begin(), listing.lines.end(), failed) == 1);
+  CHECK(std::count(listing.lines.begin(), listing.lines.end(), "d/g") == (call == "open" ? 0 : 1));
+  CHECK(std::count(listing.lines.begin(), listing.lines.end(), "e") == 1);
+}
+
 // As their modes and times, of which walk_test.cc tells.
 TEST_CASE("walk__directories_of_one_name_in_several_sources__have_the_attributes_of_the_first") {
   const TempDir dir;
