@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "app/send/walk.h"
+#include "app/send/walk_parts.h"
 #include "app/session/extended.h"
 #include "app/session/limits.h"
 
@@ -13,8 +13,6 @@ namespace ccixfer::send {
 namespace {
 
 constexpr uint64_t group_bit = uint64_t{1} << 32;
-
-std::string words(int error) { return std::generic_category().message(-error); }
 
 uint32_t append(WalkBatch& out, std::string_view text) {
   const auto at = static_cast<uint32_t>(out.text.size());
@@ -61,13 +59,14 @@ int EntryDetails::add_owner(ports::FileSystem& files, WalkBatch& out, bool is_gr
 }
 
 int EntryDetails::add_attributes(ports::FileSystem& files, WalkBatch& out, WalkRecord& record, const Place& place) const {
+  const auto told = [](int error) { return is_absent(error) || error == -EXDEV || error == -EACCES ? 0 : error; };
   if (place.fd >= 0) return add_extended(files, out, record, place.fd);
-  if (place.name.empty()) return 0;
+  if (place.name.empty()) return told(place.error);
   ports::OpenFlags flags;
   flags.follow = place.follow;
   flags.no_link = !place.follow;
   const int fd = files.open(place.directory, place.name, flags, 0);
-  if (fd < 0) return 0;  // its content cannot be read either, which is told then
+  if (fd < 0) return told(fd);
   const int result = add_extended(files, out, record, fd);
   files.close(fd);
   return result;

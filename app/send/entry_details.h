@@ -1,7 +1,8 @@
 // What an entry tells besides its status, as the options ask for it: names of one file, names of owners, extended attributes and
 // access control lists.
 // In: the record that the walk made last, and where it stands. Out: the same record and its texts in the batch.
-// Errors: attributes that cannot be read are not told, and the destination leaves them as they are; add() says so.
+// Errors: attributes that cannot be read are not told, and the destination leaves them as they are; add() says so. Only of what is
+// gone, and of what this account may not read, it does not: what is to be read of that fails by itself.
 // Memory: of HardLinks; and the owners that were told, owners_told_max of users and groups together. The name of any other goes
 // with each of its entries. Not thread-safe: it belongs to the walk.
 #pragma once
@@ -38,6 +39,7 @@ class EntryDetails {
     int directory = -1;
     std::string_view name = {};
     bool follow = false;
+    int error = 0;  // -errno of who was to open it
   };
   // Of out.records.back(). What could not be found out, in words; empty: nothing.
   [[nodiscard]] std::string add(ports::FileSystem& files, WalkBatch& out, const Place& place);

@@ -57,7 +57,7 @@ void Walk::emit_directory(ports::FileSystem& files, WalkBatch& out, const Merged
                           const EntryDetails::Place& place) {
   if (!merged.first) return emit_whole(files, out, EntryType::directory, own, place);
   const int first = options_.details.extended != 0 ? open_earlier(files, merged.first_source, path_) : -1;
-  emit_whole(files, out, EntryType::directory, *merged.first, {first});
+  emit_whole(files, out, EntryType::directory, *merged.first, {.fd = first, .error = std::min(first, 0)});
   if (first >= 0) files.close(first);
 }
 

@@ -201,6 +201,33 @@ TEST_CASE("walk__directories_of_one_name_in_several_sources__have_the_attributes
   CHECK(files.open_now == 0);
 }
 
+TEST_CASE("walk__first_of_several_directories_cannot_be_opened_for_its_attributes__fails") {
+  const TempDir dir;
+  for (const char* name : {"a/s/x", "b/s/y"}) dir.file(name, "");
+  WalkOptions options = of({dir.path("a/"), dir.path("b/")});
+  options.details.extended = session::option_acls;
+  Walk walk(options);
+  WatchedFiles files;
+  bool is_earlier = false;
+  int looks = 0;
+  files.hook = [&](std::string_view what, std::string_view name) {
+    const bool fails = is_earlier && what == "open" && name == "s";
+    is_earlier = what == "open" && name == dir.path("a/");
+    looks += fails ? 1 : 0;
+    return fails ? -EIO : 0;
+  };
+  REQUIRE(walk.select(files));
+  Lines lines;
+  for (WalkBatch batch; !batch.done;) {
+    batch = {};
+    walk.step(files, batch, true);
+    for (const WalkRecord& record : batch.records) lines.push_back(line_of(batch, record));
+  }
+  walk.close(files);
+  CHECK(looks > 0);
+  CHECK(std::count(lines.begin(), lines.end(), "! s: its extended attributes cannot be read: Input/output error") == 1);
+}
+
 TEST_CASE("walk__served_link_with_a_slash_behind__is_the_directory_where_that_may_be_served") {
   const TempDir dir;
   for (const char* name : {"served/pub/d/x", "served/pub/e/f/y", "served/other/z", "outside/secret"}) dir.file(name, "");
