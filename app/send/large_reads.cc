@@ -97,9 +97,9 @@ void LargeReads::start_opens() {
     open_.push_back(data->slot);
     jobs_->submit(
         *this, std::move(data),
-        [](ports::FileSystem& files, OpenData& job, Jobs&) {
+        [](ports::FileSystem& files, OpenData& job, Jobs& jobs) {
           job.place.name = job.name;
-          const int fd = open_listed(files, job.place, job.listed, job.result);
+          const int fd = open_listed(files, job.place, job.listed, job.result, &jobs.steps());
           job.file->set(fd);
           if (fd >= 0) job.holes = session::find_holes(files, fd, job.listed.size_bytes);
         },

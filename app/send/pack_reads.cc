@@ -59,8 +59,8 @@ bool PackReads::start(const ReadPace& pace, uint32_t reading, BufferShare& buffe
   ++reading_;
   jobs_->submit(
       *this, std::move(data),
-      [](ports::FileSystem& files, PackData& job, Jobs&) {
-        read_pack(files, job.pack, job.buffer.bytes());
+      [](ports::FileSystem& files, PackData& job, Jobs& jobs) {
+        read_pack(files, job.pack, job.buffer.bytes(), &jobs.steps());
         job.wrapped = wrap(job.wrapping, job.buffer.loan(), job.pack.data_bytes);
       },
       &PackReads::pack_read);

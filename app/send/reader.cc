@@ -47,8 +47,9 @@ bool promised(const FileStat& stat, const Listed& listed) {
 // A small file is read in one go, so what counts is that it was the same before and after, and of the size and time that the
 // other end will give it: a new link count or mode since the walk changes neither. Over a link stands another's file, whose size
 // and time whoever made the link has given the listed one.
-ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, MutableBytes into) {
-  const auto [fd, over_link] = open_place(files, place);
+ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, MutableBytes into,
+                       std::atomic<uint64_t>* steps) {
+  const auto [fd, over_link] = open_place(files, place, steps);
   if (fd < 0) return of_errno(fd);
   const bool exact = listed.exact || over_link;
   ReadOutcome outcome{SourceOutcome::changed, 0};
@@ -73,11 +74,12 @@ ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const
 }
 
 // One component after the other, each of which may be a link; the last one with `all` only.
-int open_over_links(ports::FileSystem& files, const SourcePlace& place) {
+int open_over_links(ports::FileSystem& files, const SourcePlace& place, std::atomic<uint64_t>* steps) {
   ports::OpenFlags on_the_way;
   on_the_way.follow = on_the_way.directory = true;
   ports::OpenFlags flags;
   flags.follow = place.follow == Follow::all;
+  flags.pauses = steps;
   std::string_view rest = place.name;
   int at = place.directory;
   while (true) {
@@ -91,27 +93,29 @@ int open_over_links(ports::FileSystem& files, const SourcePlace& place) {
   }
 }
 
-OpenedPlace open_at(ports::FileSystem& files, const SourcePlace& place) {
+OpenedPlace open_at(ports::FileSystem& files, const SourcePlace& place, std::atomic<uint64_t>* steps) {
   ports::OpenFlags flags;
   flags.no_link = place.directory < 0;
+  flags.pauses = steps;
   const int fd = files.open(place.directory, place.name, flags, 0);
   const bool leads_on = place.follow == Follow::all || (place.follow == Follow::on_the_way && place.directory >= 0);
   if (fd != -ELOOP || !leads_on) return {fd};
-  return {open_over_links(files, place), true};
+  return {open_over_links(files, place, steps), true};
 }
 
 }  // namespace
 
-OpenedPlace open_place(ports::FileSystem& files, const SourcePlace& place) {
-  OpenedPlace opened = open_at(files, place);
+OpenedPlace open_place(ports::FileSystem& files, const SourcePlace& place, std::atomic<uint64_t>* steps) {
+  OpenedPlace opened = open_at(files, place, steps);
   for (const SourcePlace::Other& other : place.others) {
     if (opened.fd != -ENOENT && opened.fd != -ENOTDIR) break;
-    opened = open_at(files, {other.directory, other.name, other.follow});
+    opened = open_at(files, {other.directory, other.name, other.follow}, steps);
   }
   return opened;
 }
 
-void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, session::DataSealer* sealer) {
+void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, std::atomic<uint64_t>* steps,
+               session::DataSealer* sealer) {
   CHECK(pack.planned_bytes <= buffer.size());
   session::SealingPass pass(sealer);
   Xxh3Blocks hasher;
@@ -119,7 +123,8 @@ void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, sessio
   for (PackItem& item : pack.items) {
     const MutableBytes content = buffer.subspan(at + session::pack_record_bytes, item.listed.size_bytes);
     const std::string_view name = std::string_view(pack.names).substr(item.name_at, item.name_bytes);
-    item.result = read_small(files, {item.directory, name, item.follow, item.others}, item.listed, content);
+    item.result = read_small(files, {item.directory, name, item.follow, item.others}, item.listed, content, steps);
+    if (steps != nullptr) steps->fetch_add(1, std::memory_order_relaxed);
     if (item.result.outcome != SourceOutcome::ok) continue;
     const session::PackRecord record{item.index, static_cast<uint32_t>(content.size()), xxh3_128(content), content};
     session::put_pack_record(buffer.subspan(at, session::pack_record_bytes), record);
@@ -135,8 +140,9 @@ void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, sessio
   pack.mark = pass.finish();
 }
 
-int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result) {
-  const int fd = open_place(files, place).fd;
+int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result,
+                std::atomic<uint64_t>* steps) {
+  const int fd = open_place(files, place, steps).fd;
   result = fd < 0 ? of_errno(fd) : check_listed(files, fd, listed);
   if (result.outcome == SourceOutcome::ok) return fd;
   if (fd >= 0) files.close(fd);
@@ -200,7 +206,7 @@ bool digest_file(ports::FileSystem& files, const SourcePlace& place, const Liste
                  std::atomic<uint64_t>& steps) {
   if (pieces_of(listed.size_bytes) > digest_pieces_max) return false;  // a hole of any size costs nothing at the source
   ReadOutcome result;
-  const int fd = open_listed(files, place, listed, result);
+  const int fd = open_listed(files, place, listed, result, &steps);
   if (fd < 0) return false;
   std::vector<Hash128> hashes;
   hashes.reserve(pieces_of(listed.size_bytes));

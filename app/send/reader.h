@@ -60,8 +60,9 @@ struct Pack {
 };
 
 // Fills `buffer` with records and contents of the items that could be read, and each item's result. Where there is a `sealer`, all
-// of that is sealed when it returns.
-void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, session::DataSealer* sealer = nullptr);
+// of that is sealed when it returns. `steps` counts the files, for whoever waits for a sign of life: each may take long.
+void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, std::atomic<uint64_t>* steps = nullptr,
+               session::DataSealer* sealer = nullptr);
 
 // Where bytes of a source come in, files and standard input alike: the trace of the data path.
 void at_reader();
@@ -70,11 +71,12 @@ struct OpenedPlace {
   int fd = -1;             // or -errno
   bool over_link = false;  // below the place's directory, or at the end of a path without one
 };
-// Opens a file of a source where it stands, the first one of several.
-[[nodiscard]] OpenedPlace open_place(ports::FileSystem& files, const SourcePlace& place);
+// Opens a file of a source where it stands, the first one of several. `steps` counts pauses (OpenFlags).
+[[nodiscard]] OpenedPlace open_place(ports::FileSystem& files, const SourcePlace& place, std::atomic<uint64_t>* steps = nullptr);
 
 // Opens a large file and compares it with what was listed; the descriptor, or -1 and `result`.
-[[nodiscard]] int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result);
+[[nodiscard]] int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result,
+                              std::atomic<uint64_t>* steps = nullptr);
 // Whether the open file is still the version that was listed.
 [[nodiscard]] ReadOutcome check_listed(ports::FileSystem& files, int fd, const Listed& listed);
 

@@ -223,6 +223,7 @@ int PosixFileSystem::open(int directory, std::string_view name, OpenFlags flags,
        pause = std::min(pause * 2, lease_pause_max)) {
     std::this_thread::sleep_for(pause);
     waited += pause;
+    if (flags.pauses != nullptr) flags.pauses->fetch_add(1, std::memory_order_relaxed);
     result = open_now(directory, name, flags, permissions);
   }
   return result;

@@ -5,6 +5,7 @@
 // Every call returns a value >= 0, or -errno. Thread-safe (called from the work pool); descriptors are plain ints.
 // Paths given as (directory descriptor, relative name). Nothing here follows a symbolic link unless its name says so.
 #pragma once
+#include <atomic>
 #include <cerrno>
 #include <compare>
 #include <cstdint>
@@ -84,6 +85,8 @@ struct OpenFlags {
   // O_DIRECT, for reading: what the disk has, past what is in memory. Memory, offset and length in whole direct_block_bytes. A file
   // system that has no such thing: -EINVAL, here or from pread.
   bool direct = false;
+  // To wait for who has a lease on the file takes up to a minute: each pause counts there, for whoever waits for a sign of life.
+  std::atomic<uint64_t>* pauses = nullptr;
 };
 
 class FileSystem {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
@@ -32,8 +33,10 @@ TEST_CASE("file_system__open_of_a_file_under_a_lease__waits_for_its_holder") {
     ::fcntl(holder, F_SETLEASE, F_UNLCK);
   });
   host::PosixFileSystem files;
-  const int fd = files.open(dir.fd(), "leased", {}, 0);
+  std::atomic<uint64_t> pauses{0};
+  const int fd = files.open(dir.fd(), "leased", {.pauses = &pauses}, 0);
   CHECK(fd >= 0);
+  CHECK(pauses > 0);
   lets_go.join();
   ::close(holder);
   files.close(fd);

@@ -53,7 +53,9 @@ TEST_CASE("packs__read__in_one_segment_with_their_indices") {
   }
   REQUIRE(bench.start(idle_lane()));
   CHECK(bench.share.held() == 1);
+  const uint64_t steps = bench.jobs->steps();
   bench.reap();
+  CHECK(bench.jobs->steps() == steps + 4);  // each file, and the job: a slow disk gives signs of life
   REQUIRE(bench.sink.segments.size() == 1);
   const send::FilledSegment& pack = bench.sink.segments[0];
   CHECK(pack.header.kind == session::SegmentKind::pack);

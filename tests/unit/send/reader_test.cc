@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
 
@@ -75,7 +76,9 @@ TEST_CASE("read_pack__some_cannot_be_read__the_others_stand_one_behind_the_other
   for (const char* name : {"a", "gone", "c", "empty"}) shelf.plan(name, shelf.listed(name));
   std::filesystem::remove(shelf.dir.path("gone"));
   memory::Loan loan = shelf.pool.lend();
-  send::read_pack(shelf.files, shelf.pack, loan.bytes());
+  std::atomic<uint64_t> steps{0};
+  send::read_pack(shelf.files, shelf.pack, loan.bytes(), &steps);
+  CHECK(steps == 4);
   CHECK(shelf.pack.items[1].result.outcome == SourceOutcome::vanished);
   CHECK(shelf.pack.count == 3);
   CHECK(shelf.pack.content_bytes == 2);
