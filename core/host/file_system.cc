@@ -191,19 +191,6 @@ std::array<timespec, 2> times_of(FileTime mtime) {
   return times;
 }
 
-// tmpfs knows its holes to the page. What was only allocated (fallocate) counts as one too: it is read as well.
-// A file with as many blocks as it has bytes has none: to look
-// for its first hole would walk all of its pages, for each piece anew.
-bool has_hole(int fd, uint64_t offset_bytes, size_t bytes) {
-  struct stat now {};
-  if (::fstat(fd, &now) < 0) return true;
-  const auto size_bytes = static_cast<uint64_t>(now.st_size);
-  if (offset_bytes > size_bytes || bytes > size_bytes - offset_bytes) return true;
-  if (static_cast<uint64_t>(now.st_blocks) * stat_block_bytes >= size_bytes) return false;
-  const off_t hole = ::lseek(fd, static_cast<off_t>(offset_bytes), SEEK_HOLE);  // nobody reads from the descriptor's own offset
-  return hole < 0 || static_cast<uint64_t>(hole) < offset_bytes + bytes;
-}
-
 bool fits_offset(uint64_t value) { return value <= static_cast<uint64_t>(std::numeric_limits<off_t>::max()); }
 
 }  // namespace
@@ -293,7 +280,7 @@ int PosixFileSystem::show(int fd, MutableBytes at, uint64_t offset_bytes) {
   const FileSystemKind kind = shows_ ? kind_of_file_system(fd) : FileSystemKind::other;
   if (kind == FileSystemKind::other) return -ENOTSUP;
   // Pages of a hole would be made in the file, out of the user's memory, as a write makes them; a read makes none.
-  if (kind == FileSystemKind::in_memory && has_hole(fd, offset_bytes, at.size())) return -ENOTSUP;
+  if (kind == FileSystemKind::in_memory && dense_.has_hole(fd, offset_bytes, at.size())) return -ENOTSUP;
   // All of it is asked for at once; page by page a disk would be asked for little at a time.
   if (kind == FileSystemKind::local) {
     static_cast<void>(::posix_fadvise(fd, static_cast<off_t>(offset_bytes), static_cast<off_t>(at.size()), POSIX_FADV_WILLNEED));

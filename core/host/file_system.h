@@ -5,8 +5,9 @@
 // -ENOSYS). The *_at calls take a single component there: a name with a slash, or `..`, is -EXDEV, as from openat2.
 // A name with a NUL is -EINVAL, one longer than PATH_MAX -ENAMETOOLONG. Opens never block on a FIFO or a terminal.
 // show() shows no hole of a file in memory (tmpfs): looking at one through a mapping would fill it.
-// Thread-safe: no state but the times that it counts into.
+// Thread-safe: no state but the times that it counts into, and what it knows of holes.
 #pragma once
+#include "core/host/dense_runs.h"
 #include "core/host/disk_times.h"
 #include "core/host/private_memory.h"
 #include "core/ports/file_system.h"
@@ -72,6 +73,7 @@ class PosixFileSystem final : public ports::FileSystem {
 
   DiskTimes* const times_;
   const bool shows_;
+  DenseRuns dense_;
 };
 
 }  // namespace ccixfer::host

@@ -181,57 +181,6 @@ TEST_CASE("file_system__times_on_tmpfs__are_kept_to_the_ends_of_64_bits") {
   files.close(fd);
 }
 
-// 4 MiB pieces of a file: data, a hole at the end of data, nothing but a hole, a page of data in a hole, a hole punched into data,
-// data.
-TEST_CASE("file_system__a_sparse_file_on_tmpfs__shows_its_data_and_keeps_its_holes") {
-  struct statfs kind;
-  if (::statfs("/dev/shm", &kind) != 0 || kind.f_type != TMPFS_MAGIC) return;
-  constexpr size_t piece = 4u << 20;
-  constexpr size_t page = 4096;
-  host::PosixFileSystem files;
-  const std::string name = "/dev/shm/ccixfer-holes-" + std::to_string(::getpid());
-  const int fd = files.open(ports::FileSystem::no_directory, name, {.mode = OpenMode::read_write, .create = true}, 0600);
-  REQUIRE(fd >= 0);
-  ::unlink(name.c_str());
-  const auto fill = [&](size_t at, size_t bytes) {
-    const std::vector<std::byte> data(bytes, std::byte{7});
-    REQUIRE(files.pwrite(fd, data, at) == static_cast<int64_t>(bytes));
-  };
-  REQUIRE(files.truncate(fd, 6 * piece) == 0);
-  fill(0, piece);
-  fill(piece, piece - page);
-  fill(3 * piece + 5 * page, page);
-  fill(4 * piece, 2 * piece);
-  REQUIRE(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(4 * piece + piece / 2),
-                      static_cast<off_t>(page)) == 0);
-  const auto blocks = [fd] {
-    struct stat stat;
-    REQUIRE(::fstat(fd, &stat) == 0);
-    return stat.st_blocks;
-  };
-  const auto before = blocks();
-  memory::Pool pool(piece, 1);
-  for (size_t i = 0; i < 6; ++i) {
-    CAPTURE(i);
-    memory::Loan loan = pool.lend();
-    const bool is_whole = i == 0 || i == 5;
-    REQUIRE(files.show(fd, loan.bytes(), i * piece) == (is_whole ? 0 : -ENOTSUP));
-    if (is_whole) {
-      loan.shows_file(piece);
-      CHECK(std::all_of(loan.bytes().begin(), loan.bytes().end(), [](std::byte b) { return b == std::byte{7}; }));
-    } else {
-      CHECK(files.pread(fd, loan.bytes(), i * piece) == static_cast<int64_t>(piece));
-    }
-    CHECK(blocks() == before);
-  }
-  memory::Loan loan = pool.lend();
-  const int other = files.open(ports::FileSystem::no_directory, "/proc/self/status", to_read(), 0);
-  CHECK(files.show(other, loan.bytes(), 0) == -ENOTSUP);  // of a file system with rules of its own
-  files.close(other);
-  CHECK(files.show(fd, loan.bytes(), 6 * piece) == -ENOTSUP);  // behind the end, where there is no hole to be found
-  files.close(fd);
-}
-
 TEST_CASE("file_time__of_nanoseconds__counts_upwards_before_1970_too") {
   CHECK(FileTime::of_ns(0) == FileTime{0, 0});
   CHECK(FileTime::of_ns(-1) == FileTime{-1, 999'999'999});
