@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <filesystem>
-#include <iterator>
 #include <system_error>
 
 #include "core/base/check.h"
@@ -17,10 +16,15 @@ namespace ccixfer::sandbox {
 namespace {
 
 // Where /proc is not mounted nobody can tell.
-bool has_one_thread() {
+Result<void> check_one_thread() {
   std::error_code problem;
-  const std::filesystem::directory_iterator threads("/proc/self/task", problem);
-  return problem || std::distance(begin(threads), end(threads)) == 1;
+  std::filesystem::directory_iterator thread("/proc/self/task", problem);
+  if (problem) return {};
+  size_t threads = 0;
+  for (; thread != std::filesystem::directory_iterator() && !problem; thread.increment(problem)) ++threads;
+  if (problem) return failed_step("/proc/self/task", problem.value());
+  CHECK(threads == 1);
+  return {};
 }
 
 // Memory holds keys and other people's data: it is in no core dump, and no other process of the account looks at it.
@@ -36,7 +40,7 @@ Result<void> hide_memory() {
 Offers offers_of_kernel() { return {landlock_abi(), has_seccomp()}; }
 
 Result<Report> enter(const Plan& plan, const Offers& offers) {
-  CHECK(has_one_thread());
+  if (auto checked = check_one_thread(); !checked) return tl::unexpected(checked.error());
   Report report;
   if (auto hidden = hide_memory(); !hidden) return tl::unexpected(hidden.error());
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed_step("PR_SET_NO_NEW_PRIVS");
