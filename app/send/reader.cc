@@ -58,6 +58,10 @@ ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const
     FileStat behind;
     int result = files.fstat(fd, before);
     if (result >= 0 && (!promised(before, listed) || (exact && version_of(before) != listed.version))) break;
+    if (result >= 0 && files.outwait(before.ctime)) {
+      if (steps != nullptr) steps->fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
     int64_t bytes = result;
     if (result >= 0) bytes = read_all(files, fd, into, 0);
     if (bytes >= 0) result = files.fstat_fresh(fd, behind);
@@ -71,6 +75,13 @@ ReadOutcome read_small(ports::FileSystem& files, const SourcePlace& place, const
   }
   files.close(fd);
   return outcome;
+}
+
+ReadOutcome check(ports::FileSystem& files, int fd, const Listed& listed, FileStat& stat) {
+  const int result = files.fstat_fresh(fd, stat);
+  if (result < 0) return of_errno(result);
+  if (!promised(stat, listed) || version_of(stat) != listed.version) return {SourceOutcome::changed, 0};
+  return {};
 }
 
 // One component after the other, each of which may be a link; the last one with `all` only.
@@ -143,7 +154,10 @@ void read_pack(ports::FileSystem& files, Pack& pack, MutableBytes buffer, std::a
 int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed& listed, ReadOutcome& result,
                 std::atomic<uint64_t>* steps) {
   const int fd = open_place(files, place, steps).fd;
-  result = fd < 0 ? of_errno(fd) : check_listed(files, fd, listed);
+  FileStat stat;
+  do {
+    result = fd < 0 ? of_errno(fd) : check(files, fd, listed, stat);
+  } while (result.outcome == SourceOutcome::ok && files.outwait(stat.ctime));
   if (result.outcome == SourceOutcome::ok) return fd;
   if (fd >= 0) files.close(fd);
   return -1;
@@ -151,10 +165,7 @@ int open_listed(ports::FileSystem& files, const SourcePlace& place, const Listed
 
 ReadOutcome check_listed(ports::FileSystem& files, int fd, const Listed& listed) {
   FileStat stat;
-  const int result = files.fstat_fresh(fd, stat);
-  if (result < 0) return of_errno(result);
-  if (!promised(stat, listed) || version_of(stat) != listed.version) return {SourceOutcome::changed, 0};
-  return {};
+  return check(files, fd, listed, stat);
 }
 
 PieceRead read_piece(ports::FileSystem& files, int fd, uint64_t piece, uint64_t file_bytes, MutableBytes buffer,

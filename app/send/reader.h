@@ -1,6 +1,6 @@
 // Reads files into the buffers of segments, in the work pool: whole small files into a pack, 4 MiB of a
 // large file as a piece, whole files for their digests. It knows no lanes and no messages. A file is
-// sent only as it was at one moment: its status is compared before and after reading. The outcome is
+// sent only as it was at one moment, as far as its status before and after reading tells. The outcome is
 // told for each file: ok, changed, vanished, or unreadable with the errno.
 #pragma once
 #include <atomic>

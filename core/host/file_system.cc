@@ -46,6 +46,9 @@ constexpr int stream_wait_ms = 100;
 constexpr size_t attribute_names_bytes = 4096, attribute_bytes = 1024;  // at first; few need more
 
 constexpr Duration lease_pause_min = std::chrono::milliseconds(1), lease_pause_max = std::chrono::milliseconds(100);
+// A tick of the kernel, or the hundredths of a second of exFAT; and the seconds of ext4 with small inodes, or the two of FAT.
+constexpr Duration time_grain = std::chrono::milliseconds(20), whole_seconds_grain = std::chrono::seconds(2);
+constexpr int64_t far_seconds = 10;
 constexpr Duration lease_wait_max = std::chrono::seconds(60);
 
 // A name as the kernel wants it: terminated, without a NUL inside, not longer than PATH_MAX.
@@ -309,6 +312,18 @@ int PosixFileSystem::fstat_fresh(int fd, FileStat& out) {
   struct statx asked;  // what it says is what fstat gives from now on, where the kernel keeps attributes of another host
   (void)::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &asked);
   return fstat(fd, out);
+}
+
+// A clock that is far from the file's, as that of a file server may be, tells nothing.
+bool PosixFileSystem::outwait(const FileTime& change) {
+  timespec now{};
+  if (::clock_gettime(CLOCK_REALTIME, &now) != 0) return false;
+  const Duration grain = change.nanoseconds == 0 ? whole_seconds_grain : time_grain;
+  if (change.seconds < now.tv_sec - far_seconds || change.seconds > now.tv_sec + far_seconds) return false;
+  const Duration age = std::chrono::seconds(now.tv_sec - change.seconds) + Duration(now.tv_nsec - int64_t{change.nanoseconds});
+  if (age >= grain || age <= -grain) return false;
+  std::this_thread::sleep_for(grain - age);
+  return true;
 }
 
 int PosixFileSystem::stat_at(int directory, std::string_view name, FileStat& out, bool follow) {

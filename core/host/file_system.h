@@ -28,6 +28,7 @@ class PosixFileSystem final : public ports::FileSystem {
   int clone_range(int from, uint64_t from_bytes, int to, uint64_t to_bytes, uint64_t bytes) override;
   int fstat(int fd, ports::FileStat& out) override;
   int fstat_fresh(int fd, ports::FileStat& out) override;
+  bool outwait(const ports::FileTime& change) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
   int read_directory_part(int fd, bool from_start, const std::function<void(std::string_view name)>& entry) override;
   int mkdir_at(int directory, std::string_view name, uint32_t permissions) override;

@@ -114,6 +114,10 @@ class FileSystem {
   virtual int fstat(int fd, FileStat& out) = 0;
   // As its server has it now (statx(2), AT_STATX_FORCE_SYNC): fstat of a file on NFS may be seconds old.
   virtual int fstat_fresh(int fd, FileStat& out) { return fstat(fd, out); }
+  // Waits until a change of a file that was changed at `change` would give it another time, as far as the clock tells. Times have a
+  // grain: a write right behind a look may leave the time that the look has seen. True: it has waited, so whoever looked looks
+  // anew.
+  virtual bool outwait(const FileTime& change);
   virtual int stat_at(int directory, std::string_view name, FileStat& out, bool follow) = 0;  // single component below a descriptor
   // Some of a directory's names, without . and ..: the first ones, or those that follow what this descriptor gave last. 0: these
   // were the last; > 0: there may be more. A name that stays throughout comes exactly once, whatever else changes in between.
@@ -181,6 +185,7 @@ inline int FileSystem::link_at(int, std::string_view, int, std::string_view) { r
 inline int FileSystem::show(int, MutableBytes, uint64_t) { return -ENOTSUP; }
 inline int FileSystem::clone_range(int, uint64_t, int, uint64_t, uint64_t) { return -EOPNOTSUPP; }
 inline bool FileSystem::has_group(uint32_t) { return true; }
+inline bool FileSystem::outwait(const FileTime&) { return false; }
 inline int64_t FileSystem::read_stream(int, MutableBytes) { return -ENOSYS; }
 inline int FileSystem::drop_cached(int, uint64_t, uint64_t) { return 0; }
 inline size_t FileSystem::descriptors_max() { return 1024; }

@@ -181,6 +181,28 @@ TEST_CASE("file_system__times_on_tmpfs__are_kept_to_the_ends_of_64_bits") {
   files.close(fd);
 }
 
+TEST_CASE("file_system__changed_within_the_grain_of_its_times__is_waited_out") {
+  host::PosixFileSystem files;
+  const auto now = [] {
+    timespec time{};
+    REQUIRE(::clock_gettime(CLOCK_REALTIME, &time) == 0);
+    return FileTime{time.tv_sec, static_cast<uint32_t>(time.tv_nsec)};
+  };
+  FileTime change = now();
+  while (!files.outwait(change)) change = now();  // this process may be stopped in between, but not each time
+  CHECK(now() > change);
+  CHECK_FALSE(files.outwait(change));
+  change = {now().seconds - 1, 0};
+  const bool waited = files.outwait(change);  // whole seconds: two of them, unless this process was stopped that long
+  CHECK((waited || now().seconds >= change.seconds + 2));
+  CHECK(now().seconds >= change.seconds + 2);
+  for (const int64_t seconds : {int64_t{0}, now().seconds - 20, now().seconds + 20, std::numeric_limits<int64_t>::min(),
+                                std::numeric_limits<int64_t>::max()}) {
+    CHECK_FALSE(files.outwait({seconds, 0}));
+    CHECK_FALSE(files.outwait({seconds, 1}));
+  }
+}
+
 TEST_CASE("file_time__of_nanoseconds__counts_upwards_before_1970_too") {
   CHECK(FileTime::of_ns(0) == FileTime{0, 0});
   CHECK(FileTime::of_ns(-1) == FileTime{-1, 999'999'999});

@@ -73,6 +73,8 @@ class WatchedFiles final : public ports::FileSystem {
   }
   int fstat(int fd, ports::FileStat& out) override;
   int fstat_fresh(int fd, ports::FileStat& out) override;
+  std::function<bool(ports::FileTime change)> waits_out = [](ports::FileTime) { return false; };
+  bool outwait(const ports::FileTime& change) override { return waits_out(change); }
   int show(int fd, MutableBytes at, uint64_t offset_bytes) override;
   int stat_at(int directory, std::string_view name, ports::FileStat& out, bool follow) override;
   int list_attributes(int fd, std::vector<std::string>& names) override;

@@ -47,6 +47,11 @@ struct Shelf {
     pack.planned_bytes += as.size_bytes + session::pack_record_bytes;
     pack.items.push_back(item);
   }
+  [[nodiscard]] ports::FileTime change(const std::string& name) {
+    ports::FileStat stat;
+    REQUIRE(files.stat_at(ports::FileSystem::no_directory, dir.path(name), stat, true) >= 0);
+    return stat.ctime;
+  }
   // A new mode, and so a new change time (which has the grain of a tick): another version of the same size and time.
   void touch(const std::string& name) {
     const uint64_t before = listed(name).version;
@@ -289,6 +294,49 @@ TEST_CASE("read_pack__over_a_link__another_file_is_changed_though_size_and_time_
   for (size_t i = 0; i < shelf.pack.items.size(); ++i) {
     CAPTURE(i);
     CHECK(shelf.pack.items[i].result.outcome == (i < 2 ? SourceOutcome::ok : SourceOutcome::changed));
+  }
+}
+
+// Times have a grain: a write right behind the first look leaves them as they were, so the look has to be older than that.
+TEST_CASE("reader__file_changed_a_moment_ago__is_looked_at_anew_before_it_is_read") {
+  Shelf shelf;
+  shelf.dir.file("f", "before");
+  const Listed listed = shelf.listed("f");
+  const auto time = std::filesystem::last_write_time(shelf.dir.path("f"));
+  int waits = 0;
+  bool goes_on = false;
+  shelf.files.waits_out = [&](ports::FileTime change) {
+    CHECK(change == shelf.change("f"));
+    shelf.dir.file("f", "behind");  // of the same size and time
+    std::filesystem::last_write_time(shelf.dir.path("f"), time);
+    return ++waits == 1 || goes_on;
+  };
+  memory::Loan loan = shelf.pool.lend();
+  shelf.plan("f", listed);
+  SECTION("a small file") {
+    std::string read;
+    shelf.files.after_pread = [&](int) { read = "read"; };
+    shelf.files.waits_out = [&](ports::FileTime) {
+      CHECK(read.empty());
+      if (++waits > 1) return false;
+      shelf.dir.file("f", "behind");
+      std::filesystem::last_write_time(shelf.dir.path("f"), time);
+      return true;
+    };
+    send::read_pack(shelf.files, shelf.pack, loan.bytes());
+    CHECK(waits == 2);
+    CHECK(shelf.pack.items[0].result.outcome == SourceOutcome::ok);
+    CHECK(as_text(loan.bytes().subspan(session::pack_record_bytes, 6)) == "behind");
+  }
+  SECTION("a small file that goes on changing") {
+    goes_on = true;
+    send::read_pack(shelf.files, shelf.pack, loan.bytes());
+    CHECK(waits == send::read_tries_max);
+    CHECK(shelf.pack.items[0].result.outcome == SourceOutcome::changed);
+  }
+  SECTION("a file that is the listed version or none") {
+    CHECK(shelf.opened("f", listed).outcome == SourceOutcome::changed);
+    CHECK(waits == 1);
   }
 }
 
