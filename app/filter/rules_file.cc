@@ -18,7 +18,7 @@ Result<std::optional<std::string>> read_rules(ports::FileSystem& files, int fd, 
   ports::OpenFlags flags;
   flags.follow = follow;
   const int file = files.open(fd, name, flags, 0);
-  if (file == -ENOENT || file == -ELOOP || file == -ENXIO) return std::nullopt;
+  if (file == -ENOENT || file == -ENOTDIR || file == -ELOOP || file == -ENXIO) return std::nullopt;
   if (file < 0) return wrong(words(file));
   ports::FileStat stat;
   const int looked = files.fstat(file, stat);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/main/standard_io.h"
+#include "app/send/walk_rules.h"
 #include "core/base/units.h"
 
 namespace ccixfer::program {
@@ -125,16 +126,11 @@ std::string working_directory() {
   return std::filesystem::current_path(problem).string();
 }
 
-void add_rules_above(filter::Rules& rules, const std::string& place) {
-  if (!rules.asks_for_parents()) return;
-  for (size_t at = 0; !place.empty() && at != std::string::npos; at = place.find('/', at + 1)) {
-    const std::string directory = place.substr(0, at);
-    for (const filter::Rule& rule : rules.list) {
-      if (!rule.is(filter::rule_parents)) continue;
-      auto text = read_all("/" + directory + "/" + rule.pattern());
-      if (text) rules.above.push_back({rule.pattern(), directory, std::move(*text)});
-    }
-  }
+Result<void> add_rules_above(ports::FileSystem& files, filter::Rules& rules, const std::string& place) {
+  auto above = send::rules_above(files, ports::FileSystem::no_directory, rules, place);
+  if (!above) return tl::unexpected<Error>(above.error());
+  rules.above = std::move(*above);
+  return {};
 }
 
 }  // namespace ccixfer::program

@@ -10,6 +10,7 @@
 #include "app/filter/rules.h"
 #include "app/main/sync_options.h"
 #include "core/base/result.h"
+#include "core/ports/file_system.h"
 
 namespace ccixfer::program {
 
@@ -35,7 +36,8 @@ struct Chosen {
 [[nodiscard]] Result<std::optional<Chosen>> chosen_of(const std::vector<std::string>& sources, const SyncOptions& sync,
                                                       bool ends_with_zero);
 [[nodiscard]] std::string working_directory();  // absolute; "": it cannot be told
-// Of a push: reads the files of rules above `place`, as a confined process cannot look there. What cannot be read is not there.
-void add_rules_above(filter::Rules& rules, const std::string& place);
+// Of a push: reads the files of rules above `place`, as a confined process cannot look there. Errors as of read_rules of
+// app/filter.
+[[nodiscard]] Result<void> add_rules_above(ports::FileSystem& files, filter::Rules& rules, const std::string& place);
 
 }  // namespace ccixfer::program

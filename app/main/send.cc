@@ -280,7 +280,8 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   part.list = std::move(selection->list);
   part.working_directory = working_directory();
   part.tells_listed = command.transfer.sync.deletes;
-  add_rules_above(selection->rules, send::absolute_place(part.working_directory, part.sources.front()));
+  const std::string top = send::absolute_place(part.working_directory, part.sources.front());
+  if (auto added = add_rules_above((*loop)->files(), selection->rules, top); !added) return {added.error(), {}};
   part.rules = std::move(selection->rules);
   part.rate = std::make_shared<send::RateCap>((*loop)->rate_bytes_per_s());
   plan.set_rate = [rate = part.rate](uint64_t bytes_per_s, Instant now) { rate->set(bytes_per_s, now); };

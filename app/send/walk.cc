@@ -353,8 +353,14 @@ bool Walk::begin_rules(ports::FileSystem& files, const Source& source, WalkBatch
   if (scope_.is_empty() || source.stream) return true;
   const bool is_directory = source.type == FileType::directory;
   const bool is_content = is_directory && source.name.empty();
-  if (current_ == 0 && options_.served_root >= 0)
-    scope_.set_above(rules_above(files, options_.served_root, scope_.rules(), absolute_place("", source.given)));
+  if (current_ == 0 && options_.served_root >= 0) {
+    auto above = rules_above(files, options_.served_root, scope_.rules(), absolute_place("", source.given));
+    if (!above) {
+      end_with(out, above.error());
+      return false;
+    }
+    scope_.set_above(std::move(*above));
+  }
   auto begun = scope_.begin(rules_begin_at(source));
   if (begun) begun = begin_earlier_rules(files);
   if (!begun) {
