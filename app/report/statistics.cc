@@ -52,9 +52,10 @@ std::vector<std::string> statistics(const Done& done, const FileTally& files) {
   const double rate = done.seconds > 0 ? static_cast<double>(done.counts.bytes) / done.seconds : 0;
   lines.push_back(
       fmt::format("{} delivered in {}, {}", format_bytes(done.counts.bytes), format_seconds(done.seconds), format_rate(rate)));
-  const std::string again =
-      done.counts.segments_resent == 0 ? "nothing" : fmt::format("{}", counted(done.counts.segments_resent, "segment"));
-  lines.push_back(fmt::format("{} went over the network, {} of it again", format_bytes(done.counts.bytes_sent), again));
+  // What a session repeats of the one before it is not among these: that there were none does not say that nothing went twice.
+  const uint64_t resent = done.counts.segments_resent;
+  const std::string again = resent == 0 ? "" : fmt::format(", {} of it again", counted(resent, "segment"));
+  lines.push_back(fmt::format("{} went over the network{}", format_bytes(done.counts.bytes_sent), again));
   return lines;
 }
 
