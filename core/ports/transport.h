@@ -70,7 +70,7 @@ inline constexpr Duration round_trip_min = std::chrono::microseconds(1);
 // One hop of a connection, nearest first, for people and for the `session` event.
 struct HopInfo {
   std::string transport;             // "tcp"
-  std::string node;                  // the native URI dialled
+  std::string node;                  // the native URI dialled; of who dialled us what the network knows of it
   uint32_t as = 0, subnet = 0;       // 0:0 when not routed
   Duration round_trip{0};            // from the dialler of this hop to the end of the path, at connect time
   uint64_t rate_bits_per_s = 0;      // of its subnet, as a router's configuration says; 0: unknown

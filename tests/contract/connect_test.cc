@@ -45,6 +45,12 @@ TEST_CASE("contract__connect_and_accept__both_ends_hear_of_it_with_their_context
     REQUIRE(hop.peer.starts_with("cx1-") == secured);
     REQUIRE(hop.protection.empty() == !secured);
   }
+  // Over routers whoever accepts is told of no path.
+  const std::vector<ports::HopInfo> back = b.endpoint->hops(accepted->connection);
+  REQUIRE(back.empty() == lab.routed());
+  const std::string scheme = hops.front().transport + "://";
+  REQUIRE(hops.front().node.starts_with(scheme));
+  for (const ports::HopInfo& hop : back) REQUIRE((hop.node.starts_with(scheme) && hop.node.size() > scheme.size()));
 }
 
 // Every connection of one host is of the same peer, whatever its port. Over routers the far end is not known.

@@ -28,7 +28,7 @@ struct Connection {
   Keepalive keepalive;
   Duration round_trip{0};  // the driver's: of the handshake, at the dialler
   Duration send_timeout = forever;
-  std::string uri;  // dialled; of an accepted one what the driver knows of its peer, for people
+  std::string uri;                                       // dialled; of an accepted one the driver's
   std::unique_ptr<std::vector<std::byte>> connect_data;  // of the dialler, until it is sent, if there is any
 
   [[nodiscard]] bool is_unreliable() const { return attribute == ports::Attribute::unreliable; }

@@ -32,6 +32,7 @@
 //   bool D::can_serve()                       false: the network takes nothing at all now
 //   void D::set_deadline(Instant)             the OS handle must tell by then
 //   std::string_view D::scheme()
+//   std::string D::node(const C&)             the URI that was dialled, or what the driver knows of who dialled; for people
 //   Duration D::round_trip(const C&)
 //   PeerIdentity D::peer(const C&)
 //   std::string_view D::protection(const C&)  how what it carries is protected; "": not at all

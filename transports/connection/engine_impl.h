@@ -169,7 +169,7 @@ std::vector<ports::HopInfo> Engine<D, C>::hops(ports::ConnectionId id) const {
   if (c == nullptr) return {};
   ports::HopInfo hop;
   hop.transport = std::string(driver_.scheme());
-  hop.node = c->uri;
+  hop.node = driver_.node(*c);
   hop.round_trip = driver_.round_trip(*c);
   hop.peer = driver_.peer(*c).proved;
   hop.protection = driver_.protection(*c);

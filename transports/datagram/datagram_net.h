@@ -83,9 +83,13 @@ class DatagramNet {
   virtual ~DatagramNet() = default;
   [[nodiscard]] virtual std::string_view scheme() const = 0;
   [[nodiscard]] virtual std::string host_of(const Address& address) const = 0;  // without the port, for people and counters
-  [[nodiscard]] virtual std::string uri() const = 0;                            // what a peer dials; "" when it takes no strangers
-  [[nodiscard]] virtual bool takes_strangers() const { return true; }           // false: nobody may dial this end
-  [[nodiscard]] virtual uint32_t datagram_bytes_max() const = 0;                // that it ever carries; at least datagram_bytes_min
+  // With it, for people.
+  [[nodiscard]] virtual std::string uri_of(const Address& address) const {
+    return std::string(scheme()).append("://").append(host_of(address)).append(":").append(std::to_string(address.port));
+  }
+  [[nodiscard]] virtual std::string uri() const = 0;                   // what a peer dials; "" when it takes no strangers
+  [[nodiscard]] virtual bool takes_strangers() const { return true; }  // false: nobody may dial this end
+  [[nodiscard]] virtual uint32_t datagram_bytes_max() const = 0;       // that it ever carries; at least datagram_bytes_min
   // Whether datagrams of datagram_bytes_max should reach this peer. Then a connection looks for a shorter length only when they get
   // lost. Otherwise each connection finds out what its path carries: longer datagrams are lost, and packet_bytes_base always pass.
   [[nodiscard]] virtual bool knows_path(const Address& /*peer*/) const { return true; }

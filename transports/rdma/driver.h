@@ -52,6 +52,7 @@ class Driver final : public RdmaEvents, public ports::Lender {
   [[nodiscard]] static bool can_serve() { return true; }
   void set_deadline(Instant at) { net_->set_deadline(at); }
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
+  [[nodiscard]] static const std::string& node(const Connection& c) { return c.uri; }
   [[nodiscard]] static Duration round_trip(const Connection& c) { return c.round_trip; }
   [[nodiscard]] static ports::PeerIdentity peer(const Connection& c) {
     if (!c.is_sealed()) return {{}, ports::host_in(c.uri)};

@@ -55,6 +55,7 @@ class Driver {
   [[nodiscard]] static bool can_serve() { return true; }
   void set_deadline(Instant at) { net_->set_deadline(at); }
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
+  [[nodiscard]] static const std::string& node(const Connection& c) { return c.uri; }
   [[nodiscard]] static Duration round_trip(const Connection& c) { return c.round_trip; }
   [[nodiscard]] ports::PeerIdentity peer(const Connection& c) const {
     if (!c.is_sealed()) return {net_->proved_peer(c.stream), ports::host_in(c.uri)};

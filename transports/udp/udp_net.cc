@@ -205,6 +205,10 @@ std::string UdpNet::host_of(const Address& address) const {
   return inet::host_of(to);
 }
 
+std::string UdpNet::uri_of(const Address& address) const {
+  return inet::format_uri("udp", host_of(address), static_cast<uint16_t>(address.port));
+}
+
 bool UdpNet::takes_strangers() const { return impl_->options.listen; }
 
 bool UdpNet::knows_path(const Address& peer) const { return is_loopback(peer); }

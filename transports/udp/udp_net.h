@@ -55,6 +55,7 @@ class UdpNet final : public datagram::DatagramNet {
 
   [[nodiscard]] std::string_view scheme() const override { return "udp"; }
   [[nodiscard]] std::string host_of(const datagram::Address& address) const override;
+  [[nodiscard]] std::string uri_of(const datagram::Address& address) const override;
   [[nodiscard]] std::string uri() const override;
   [[nodiscard]] bool takes_strangers() const override;
   [[nodiscard]] uint32_t datagram_bytes_max() const override { return datagram::datagram_bytes_max; }

@@ -145,6 +145,7 @@ class Wire {
   bool can_serve() const { return serves; }
   void set_deadline(Instant at) { armed = at; }
   static std::string_view scheme() { return "wire"; }
+  static const std::string& node(const Line& c) { return c.uri; }
   static Duration round_trip(const Line& c) { return c.round_trip; }
   static ports::PeerIdentity peer(const Line& c) { return {"", ports::host_in(c.uri)}; }
   static std::string_view protection(const Line&) { return {}; }

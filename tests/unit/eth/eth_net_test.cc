@@ -177,6 +177,7 @@ TEST_CASE("eth_net__batches__arrive_whole_and_in_order_and_the_answer_goes_back"
   for (size_t i = 0; i < texts.size(); ++i) CHECK(b.events.came[i].second == texts[i]);
   CHECK(b.events.largest_batch <= datagram::batch_datagrams_max);
   CHECK(b.net->host_of(b.events.came[0].first) == lan_mac(0));
+  CHECK(a.net->uri_of(peer) == b.net->uri());
   const Text answer = text(10, 5);
   const Datagram back{b.events.came[0].first, answer};
   CHECK(b.net->send({&back, 1}).taken == 1);

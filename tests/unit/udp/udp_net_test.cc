@@ -125,6 +125,7 @@ TEST_CASE("udp_net__batches_with_and_without_joining__arrive_whole_and_in_order"
       CHECK(a.events.came[0].first == peer);
       CHECK(a.events.came[0].second == answer);
       CHECK(b.net->host_of(b.events.came[0].first) == (std::string(to) == "::1" ? "::1" : "127.0.0.1"));
+      CHECK(a.net->uri_of(peer) == inet::format_uri("udp", std::string(to) == "*" ? "127.0.0.1" : to, port));
     }
   }
 }
