@@ -175,6 +175,28 @@ TEST_CASE("contract__os_handle__readable_when_there_is_something_to_do") {
   REQUIRE_FALSE(readable(a, 0));
 }
 
+// A loop of somebody else arms once, sends from elsewhere, and sleeps until the answer comes.
+TEST_CASE("contract__armed_os_handle__tells_of_the_answer_to_what_was_sent_since") {
+  EVERY_LAB(lab);
+  NodeOptions options;
+  options.transport.keepalive = Duration{0};  // nothing else wakes it
+  Node& a = lab.add(options);
+  Node& b = lab.add(options);
+  if (a.endpoint->os_handle() < 0) return;  // the simulated world turns whom it concerns
+  if (lab.routed()) return;                 // a message goes out in a turn only
+  const Pair pair = connect(lab, a, b);
+  lab.pass(1ms);
+  REQUIRE(a.endpoint->arm_os_handle() == Status::success);
+  REQUIRE_FALSE(readable(a, 0));
+  a.frozen = true;
+  REQUIRE(a.endpoint->send(pair.at_dialler, bytes_of(1), 1) == Status::success);
+  if (readable(a, 0)) return;  // nor does it over this transport, whose handle asks for one
+  REQUIRE(lab.run([&] { return b.has(EventType::receive); }));
+  REQUIRE(b.endpoint->send(pair.at_acceptor, bytes_of(2), 2) == Status::success);
+  lab.pass(1ms);
+  REQUIRE(readable(a, 10000));
+}
+
 TEST_CASE("contract__bad_arguments__answered_never_a_crash") {
   EVERY_LAB(lab);
   Node& a = lab.add();

@@ -245,6 +245,7 @@ int64_t ShmNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   if (stream == nullptr) return stream::io_error;
   if (stream->state != Impl::State::open) return stream::io_again;
   if (stream->hung_up) return stream::io_closed;
+  const bool was_asleep = !stream->in_use;
   impl_->use(*stream, id);
   int64_t total = 0;
   const auto publish = [&] {
@@ -263,6 +264,7 @@ int64_t ShmNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   }
   publish();
   if (stream->out.broken()) impl_->check_rings(id);
+  if (was_asleep) impl_->arm();  // whoever sleeps on the OS handle may look into no ring before the peer's answer
   return total > 0 ? total : stream::io_again;
 }
 
