@@ -143,6 +143,23 @@ TEST_CASE("contract__no_receive_buffer_until_the_timeout__all_that_follow_fail_i
   REQUIRE(wait_send(lab, a, 77) == Status::success);
 }
 
+TEST_CASE("contract__ordered_and_a_shorter_timeout_behind_a_longer__ends_in_order_of_issue") {
+  EVERY_LAB(lab);
+  Node& a = lab.add();
+  Node& b = lab.add();
+  const Pair pair = connect(lab, a, b);
+  b.frozen = true;
+  REQUIRE(a.endpoint->send(pair.at_dialler, bytes_of(1), 1) == Status::success);  // for as long as it takes
+  a.endpoint->set_send_timeout(pair.at_dialler, 500ms);
+  REQUIRE(a.endpoint->send(pair.at_dialler, bytes_of(2), 2) == Status::success);
+  lab.pass(2s);
+  REQUIRE(a.count(EventType::send) == 0);
+  b.frozen = false;
+  REQUIRE(lab.run([&] { return a.count(EventType::send) == 2; }));
+  const auto first = a.take(EventType::send);
+  REQUIRE((first->context == 1 && first->status == Status::success));
+}
+
 TEST_CASE("contract__unreliable__local_completion_and_no_timeout") {
   EVERY_LAB(lab);
   NodeOptions few;

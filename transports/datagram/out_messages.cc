@@ -225,6 +225,7 @@ void OutMessages::timer(Instant now, const Ended& ended) {
   for (size_t i = 0; i < queue_.size();) {
     Entry& entry = queue_[i];
     if (entry.reported || given_up_at(entry) > now) {
+      if (!entry.reported && attribute_ == Attribute::reliable_ordered) return;  // those behind it wait for its end
       ++i;
       continue;
     }
@@ -237,7 +238,9 @@ Instant OutMessages::deadline() const {
   Instant at = paused_ ? retry_at_ : never;
   if (timed_ == 0) return at;
   for (const Entry& entry : queue_) {
-    if (!entry.reported) at = std::min(at, given_up_at(entry));
+    if (entry.reported) continue;
+    at = std::min(at, given_up_at(entry));
+    if (attribute_ == Attribute::reliable_ordered) break;
   }
   return at;
 }

@@ -219,6 +219,40 @@ TEST_CASE("out_messages__silence_until_the_timeout__timed_out_and_the_unsent_nev
   REQUIRE(s.ends.size() == 2);
 }
 
+TEST_CASE("out_messages__a_shorter_timeout_behind_a_longer__waits_for_it_where_there_is_an_order") {
+  using Ends = std::vector<std::pair<uint64_t, Status>>;
+  for (const Attribute attribute : {Attribute::reliable_ordered, Attribute::reliable_unordered}) {
+    const bool ordered = attribute == Attribute::reliable_ordered;
+    CAPTURE(ordered);
+    Sender s(attribute);
+    s.push(0, 30ms);
+    s.push(1, 10ms);
+    REQUIRE(s.take());
+    REQUIRE(s.take());
+    REQUIRE(s.machine.deadline() == start + (ordered ? 30ms : 10ms));
+    s.now += 10ms;
+    s.machine.timer(s.now, s.ended);
+    REQUIRE(s.ends == (ordered ? Ends{} : Ends{{1, Status::timed_out}}));
+    REQUIRE(s.machine.deadline() == start + 30ms);
+    s.now += 20ms;
+    s.machine.timer(s.now, s.ended);
+    REQUIRE(s.ends == (ordered ? Ends{{0, Status::timed_out}, {1, Status::timed_out}}
+                               : Ends{{1, Status::timed_out}, {0, Status::timed_out}}));
+  }
+}
+
+TEST_CASE("out_messages__refused_and_a_shorter_timeout_behind__nothing_is_due_before_the_next_try") {
+  Sender s(Attribute::reliable_ordered);
+  s.push(0);
+  s.push(1, 10ms);
+  REQUIRE(s.take());
+  REQUIRE(s.take());
+  s.now += 10ms;
+  REQUIRE(s.ack(0, Status::receiver_not_ready, 0));
+  REQUIRE(s.ends.empty());
+  REQUIRE(s.machine.deadline() == s.now + retry_pause_first);
+}
+
 TEST_CASE("out_messages__the_peer_leaves__all_end_as_disconnected") {
   Sender s(Attribute::reliable_ordered);
   for (uint64_t i = 0; i < 3; ++i) s.push(i);
