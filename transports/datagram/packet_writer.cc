@@ -62,7 +62,6 @@ void PacketWriter::transmit(Connection& c) {
     }
     if (!may && !ack) return;
     if (budget == 0) return engine_.touch(c);
-    if (may && c.work().probe_credit > 0) --c.work().probe_credit;
     if (!build(c, may) && !wants_to_send(c)) return;  // withdrawn memory leaves an answer instead
   }
   engine_.touch(c);  // the network has no room: when it has, nobody looks for those that waited
@@ -107,6 +106,7 @@ bool PacketWriter::build(Connection& c, bool eliciting) {
   }
   if (out.position() == empty) return false;
   const bool elicits = out.position() > after_ack;
+  if (elicits && c.work().probe_credit > 0) --c.work().probe_credit;  // an ack that has no room behind it probes nothing
   close(c, out, is_short);
   finish(c, out, elicits, std::move(carried));
   return true;

@@ -75,6 +75,28 @@ TEST_CASE("short_packets__bulk_data__go_in_them_and_what_must_be_answered_does_n
   for (const Buffer& datagram : peer.got) CHECK_FALSE(open_packet(datagram)->header.is_short);
 }
 
+// A full chunk does not fit behind an acknowledgement: that goes alone, and the probe comes behind it.
+TEST_CASE("short_packets__a_silence_while_an_ack_is_due__the_probe_carries_content_behind_it") {
+  Rig rig;
+  RawPeer peer(rig, "p");
+  const ConnectionId id = peer.open();
+  const Buffer source = filled(1'000'000, 1);
+  ports::RmaRequest write;
+  write.remote.handle.kind = ports::HandleKind::region;
+  write.source = source;
+  REQUIRE(rig.b.rma(id, write, 1) == Status::success);
+  peer.settle();
+  peer.frames([](wire::Writer& out) { encode_ack(out, RawPeer::ack_to(2), 100); });  // only full chunks are under way
+  peer.got.clear();
+  const Instant silence = rig.b.transport->next_deadline();
+  rig.pass(silence - rig.world.now() - 200us);
+  REQUIRE(peer.got.empty());
+  peer.frames([](wire::Writer& out) { encode(out, PingFrame{}); });
+  REQUIRE(rig.world.now() > silence);
+  REQUIRE(peer.all<reliability::Ack>().size() == 1);
+  CHECK(peer.all<RmaWriteFrame>().size() + peer.all<RmaWriteMoreFrame>().size() == 1);
+}
+
 TEST_CASE("short_packets__for_whom_nobody_is_here__are_counted_and_not_answered") {
   Rig rig;
   RawPeer peer(rig, "p");
