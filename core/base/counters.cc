@@ -54,6 +54,8 @@ std::string_view to_string(Counter counter) {
       return "datagrams_lost";
     case Counter::datagrams_dropped:
       return "datagrams_dropped";
+    case Counter::datagrams_refused:
+      return "datagrams_refused";
     case Counter::addresses_changed:
       return "addresses_changed";
     case Counter::addresses_unproved:

@@ -35,6 +35,7 @@ enum class Counter : uint8_t {
   datagrams_duplicate,    // a packet number that came before
   datagrams_lost,         // of ours, taken for lost
   datagrams_dropped,      // came, and found no room in the ring of this end (eth)
+  datagrams_refused,      // of ours, that this host would not send: no route, a filter, an interface that is down or too short
   addresses_changed,      // of a peer that answered at the new one: its connection goes on there
   addresses_unproved,     // of which somebody said in a connection's name that its peer is there, and it is not
   acks_rejected,          // of packets that were never sent

@@ -24,6 +24,7 @@
 //   Instant D::deadline(const C&)             of the driver's own timers, if anything is in flight
 //   void D::on_timer(C&)                      one of those, or the time of a message, has come
 //   Outflow D::outflow(const C&)              where it can tell (keepalive.h)
+//   std::string D::why_silent(const C&)       where it can tell: why this end cannot reach the peer; "": it seems to
 //   void D::probe(C&)                         the peer's silence asks for a frame that it must answer
 //   void D::released(C&)                      it is gone: the network may forget it
 //   void D::pause_accepting(bool)             there are as many as may be, or undecided ones
@@ -151,7 +152,9 @@ class Engine {
   void lose(C& c, Status status, std::string_view reason);                      // at once
   void part(C& c, Parting::Kind kind, Status status, std::string_view reason);  // telling the peer, if it can be told
   void violation(C& c, std::string_view reason);                                // the peer broke the protocol
-  void begin_lingering(C& c);                                                   // its last frame is on its way out
+  // Why this end cannot reach the peer; `of_peer` where the driver knows of nothing.
+  [[nodiscard]] std::string words_of_silence(const C& c, const char* of_peer) const;
+  void begin_lingering(C& c);  // its last frame is on its way out
   void release(C& c);
 
  private:

@@ -505,13 +505,20 @@ void Engine<D, C>::on_timer(C& c) {
 }
 
 template <typename D, typename C>
+std::string Engine<D, C>::words_of_silence(const C& c, const char* of_peer) const {
+  std::string why;
+  if constexpr (requires { driver_.why_silent(c); }) why = driver_.why_silent(c);
+  return why.empty() ? of_peer : why;
+}
+
+template <typename D, typename C>
 void Engine<D, C>::on_step_timeout(C& c) {
   c.step.expire();
   switch (c.state) {
     case State::dialling:
     case State::hello_sent:
     case State::awaiting_accept:
-      return part(c, Parting::Kind::gave_up, Status::timed_out, "no answer in time");
+      return part(c, Parting::Kind::gave_up, Status::timed_out, words_of_silence(c, "no answer in time"));
     case State::awaiting_hello:
       counters_.add(Counter::hello_rejected);
       return release(c);
@@ -541,7 +548,7 @@ void Engine<D, C>::on_keepalive_timer(C& c) {
       if (!c.dead && c.state == State::open) sink_->on_keepalive_timeout(c.id);
       return;
     case Keepalive::Verdict::lost:
-      return lose(c, Status::timed_out, "the peer does not answer");
+      return lose(c, Status::timed_out, words_of_silence(c, "the peer does not answer"));
   }
 }
 

@@ -54,6 +54,7 @@ struct Sent {
   };
   size_t taken = 0;
   Stop stop = Stop::none;
+  int error = 0;  // failed: why, as an errno
 };
 
 // A group of receivers (multicast), as one end of this network takes part in it.

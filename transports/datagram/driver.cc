@@ -191,7 +191,8 @@ Instant Driver::deadline(const Connection& c) {
 void Driver::on_timer(Connection& c) {
   const Instant now = engine_.now();
   if (c.work().dialling != nullptr) {
-    if (c.work().dialling->silence_ends <= now) return engine_.lose(c, Status::unreachable, "nobody answers");
+    if (c.work().dialling->silence_ends <= now)
+      return engine_.lose(c, Status::unreachable, engine_.words_of_silence(c, "nobody answers"));
     if (c.work().dialling->next_hello <= now) handshake_.send_hello(c);
   }
   if (c.secured != nullptr && c.secured->resend_at() <= now && c.remote_key != 0) proof_.say_again(c);

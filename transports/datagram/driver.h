@@ -53,6 +53,7 @@ class Driver final : public DatagramEvents {
   [[nodiscard]] bool can_serve() const { return !outbox_.blocked(); }
   void set_deadline(Instant at) { net_->set_deadline(at); }
   [[nodiscard]] std::string_view scheme() const { return net_->scheme(); }
+  [[nodiscard]] std::string why_silent(const Connection& c) const { return outbox_.refusal(c.address); }
   [[nodiscard]] std::string node(const Connection& c) const { return c.dialler ? c.uri : net_->uri_of(c.address); }
   [[nodiscard]] static Duration round_trip(const Connection& c);
   [[nodiscard]] ports::PeerIdentity peer(const Connection& c) const;

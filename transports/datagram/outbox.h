@@ -1,11 +1,12 @@
 // The datagrams of a turn on their way to the network. They are put together one after the other
 // and leave in batches: when a batch is full, and at the end of the turn. If the network has no
 // room (`again`), those that it did not take are kept and leave first when it has. What comes
-// beyond a full batch meanwhile is dropped, as if it were lost on the way. Private to this room;
-// single-threaded.
+// beyond a full batch meanwhile is dropped, as if it were lost on the way. So is one that the
+// network refuses: those are counted (datagrams_refused). Private to this room; single-threaded.
 #pragma once
 #include <array>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "core/base/counters.h"
@@ -35,6 +36,8 @@ class Outbox {
   [[nodiscard]] bool is_full() const { return end_ == batch_datagrams_max; }
   [[nodiscard]] bool blocked() const { return blocked_; }  // the network has no room
   [[nodiscard]] bool unblock() { return std::exchange(blocked_, false); }
+  // That the network refused what was to go there last, and why, in words. "": it took it, or another one was refused since.
+  [[nodiscard]] std::string refusal(const Address& to) const;
 
  private:
   static constexpr size_t places = batch_datagrams_max + 1;  // the last is of what is dropped
@@ -49,6 +52,8 @@ class Outbox {
   size_t first_ = 0;  // that the network has not taken
   size_t end_ = 0;    // behind the last that is complete
   bool blocked_ = false;
+  Address refused_;  // if refused_error_ is not 0
+  int refused_error_ = 0;
 };
 
 }  // namespace ccixfer::datagram

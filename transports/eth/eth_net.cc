@@ -166,7 +166,7 @@ Sent EthNet::send(std::span<const Datagram> batch) {
     const int taken = sendmmsg(net.socket.descriptor.get(), net.messages.data(), static_cast<unsigned>(batch.size()), MSG_NOSIGNAL);
     if (taken > 0) return {static_cast<size_t>(taken), Sent::Stop::none};
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) return {0, Sent::Stop::failed};
+    if (errno != EAGAIN) return {0, Sent::Stop::failed, errno};
     net.full = true;
     return {0, Sent::Stop::again};
   }

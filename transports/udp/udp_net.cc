@@ -354,7 +354,7 @@ Sent UdpNet::send(std::span<const Datagram> batch) {
   for (;;) {
     net.out.fill(batch, net.bound.storage.ss_family, net.joins);
     const std::span<mmsghdr> messages = net.out.messages();
-    if (messages.empty()) return {0, Sent::Stop::failed};
+    if (messages.empty()) return {0, Sent::Stop::failed, EAFNOSUPPORT};
     const int taken = sendmmsg(net.socket.get(), messages.data(), static_cast<unsigned>(messages.size()), MSG_NOSIGNAL);
     if (taken > 0) {
       Sent sent;
@@ -372,7 +372,9 @@ Sent UdpNet::send(std::span<const Datagram> batch) {
     // may forge.
     const bool is_joined = net.out.datagrams_in(0) > 1;
     if (!is_joined && stopped_joining) joins = true;
-    if (!is_joined || (errno != EINVAL && errno != EIO && errno != EMSGSIZE && errno != EOPNOTSUPP)) return {0, Sent::Stop::failed};
+    if (!is_joined || (errno != EINVAL && errno != EIO && errno != EMSGSIZE && errno != EOPNOTSUPP)) {
+      return {0, Sent::Stop::failed, errno};
+    }
     joins = false;
     stopped_joining = true;
   }

@@ -1,4 +1,6 @@
 // Datagrams in batches: how many calls they take, and what becomes of those that a call does not take.
+#include <cerrno>
+
 #include "tests/unit/datagram/rig.h"
 #include "transports/datagram/outbox.h"
 
@@ -123,6 +125,23 @@ TEST_CASE("outbox__one_is_refused_for_good__it_alone_is_lost") {
   CHECK_FALSE(post.outbox.blocked());
   CHECK(post.net.refused == std::vector<uint64_t>{2, 3});
   CHECK(post.net.taken == std::vector<uint64_t>{0, 1, 4, 5});
+  CHECK(post.counters.get(Counter::datagrams_refused) == 2);
+}
+
+TEST_CASE("outbox__a_peer_to_whom_nothing_can_be_sent__told_until_something_is_taken") {
+  Post post;
+  const Address second{0, 2, 1, 0}, third{0, 3, 1, 0};
+  post.net.script = {{2, Sent::Stop::failed, ENETUNREACH}};
+  post.put_all(4);
+  post.outbox.flush();
+  CHECK(post.outbox.refusal(second) == "this host cannot send there: Network is unreachable");
+  CHECK(post.outbox.refusal(third).empty());
+  post.put(3);
+  post.outbox.flush();
+  CHECK_FALSE(post.outbox.refusal(second).empty());
+  post.put(2);
+  post.outbox.flush();
+  CHECK(post.outbox.refusal(second).empty());
 }
 
 TEST_CASE("outbox__the_last_words__leave_though_there_is_no_room") {

@@ -16,6 +16,7 @@
 #include "core/host/clock.h"
 #include "core/host/descriptor.h"
 #include "core/host/entropy.h"
+#include "tests/unit/connection/recorder.h"
 #include "transports/datagram/datagram_transport.h"
 #include "transports/inet/uri.h"
 
@@ -285,6 +286,31 @@ TEST_CASE("udp_net__who_only_dials__takes_no_strangers") {
   }
 }
 
+// Nothing may be sent to all hosts of a network, and the kernel says so.
+TEST_CASE("udp_net__a_peer_to_whom_this_host_may_not_send__the_end_of_the_dial_says_why") {
+  using namespace std::chrono_literals;
+  for (const Duration patience : {Duration(5s), Duration(60s)}) {
+    host::SystemEntropy entropy;
+    Counters counters;
+    ccixfer::testing::Recorder sink;
+    cci::MemoryTable memory(entropy, counters);
+    auto net = UdpNet::create({.listen_host = "127.0.0.1", .port = 0, .interface_name = {}});
+    REQUIRE(net);
+    datagram::DatagramTransport transport({}, std::move(*net), entropy, counters);
+    transport.bind(sink, memory);
+    ports::DialRequest request;
+    request.uri = "udp://255.255.255.255:9";
+    request.timeout = patience;
+    REQUIRE(transport.dial(request));
+    Instant now = host::SystemClock().now();
+    for (int turns = 0; turns < 1000 && sink.connected.empty(); ++turns) transport.turn(now += 100ms);
+    REQUIRE(sink.connected.size() == 1);
+    CHECK(sink.connected[0].status == (patience < 10s ? Status::timed_out : Status::unreachable));
+    CHECK(sink.connected[0].reason.starts_with("this host cannot send there: "));
+    CHECK(counters.get(Counter::datagrams_refused) > 0);
+  }
+}
+
 // The kernel refuses a datagram that no interface can carry, and the others of the batch go on.
 TEST_CASE("udp_net__what_the_kernel_refuses__fails_and_the_next_is_taken") {
   Host a;
@@ -296,6 +322,7 @@ TEST_CASE("udp_net__what_the_kernel_refuses__fails_and_the_next_is_taken") {
   const Sent sent = a.net->send(batch);
   CHECK(sent.taken == 0);
   CHECK(sent.stop == Sent::Stop::failed);
+  CHECK(sent.error == EMSGSIZE);
   CHECK(a.net->send(std::span(batch).subspan(1)).taken == 1);
   b.until([&] { return !b.events.came.empty(); });
   CHECK(b.events.came[0].second == fine);
@@ -394,7 +421,7 @@ TEST_CASE("udp_net__more_than_a_poll_takes__comes_with_the_next_ones") {
   b.until([&] { return b.events.came.size() == count; });
 }
 
-// The last words of a transport: they leave, and a host that takes none does not hold it up.
+// The last words of a transport leave before it is gone.
 TEST_CASE("udp_net__send_last__leaves_at_once") {
   Host a;
   Host b;
