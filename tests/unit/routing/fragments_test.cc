@@ -538,3 +538,36 @@ TEST_CASE("router_fragment__its_message_closes_the_connection__bytes_under_way_s
   const auto [there, sent] = std::mismatch(met.memory.begin(), met.memory.end(), met.source.begin());
   CHECK(std::all_of(there, met.memory.end(), [](std::byte byte) { return byte == std::byte{}; }));
 }
+
+// Both wait for the one shared buffer, what begins on the router's own subnet for longer.
+TEST_CASE("router_fragment__a_buffer_is_free_again__what_is_in_transit_has_it_first") {
+  Passing met(false, 1, classes_max + 1);
+  struct Ends {
+    cci::Connection left, right;
+  };
+  const Ends transit{met.left.connection, met.right.connection};
+  met.prove(1);
+  met.open(false, 0);
+  const Ends local{met.left.connection, met.right.connection};
+  met.prove();
+  const auto use = [&](const Ends& ends) { met.left.connection = ends.left, met.right.connection = ends.right; };
+  const auto write = [&](const Ends& ends, uint64_t number) {
+    use(ends);
+    FragmentMessage message = met.offer(met.left, MessageKind::write_request, number);
+    message.data_class = ends.left == transit.left ? 1 : 0;
+    REQUIRE(met.left.say(message) == Status::success);
+    met.world.run_for(milliseconds(5));
+  };
+  for (const uint64_t number : {1u, 2u}) write(local, number);
+  write(transit, 3);
+  REQUIRE(met.held() == 3);
+  write(local, 4);
+  write(transit, 5);
+  REQUIRE(met.held() == 3);
+  met.forget();
+  use(local);
+  met.right.say(FragmentReleased{1, false});
+  const auto next = met.offered(met.right, MessageKind::write_request);
+  REQUIRE(next);
+  CHECK(next->cookie == 5);
+}
