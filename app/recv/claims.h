@@ -6,10 +6,11 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -34,17 +35,10 @@ class Claims {
   // So long a session waits for jobs of the one that it takes a path from: less than a source takes a disk for stuck.
   static constexpr std::chrono::milliseconds patience_default{15'000};
 
-  // A job of the owner changes what stands at the path, or puts something there, for as long as this lives.
+  // A job of the owner changes what stands at the path, or puts something there, for as long as this lives. Of the job's thread.
   class Use {
    public:
     Use() = default;
-    Use(Use&& other) noexcept : claims_(std::exchange(other.claims_, nullptr)), key_(other.key_), may_(other.may_) {}
-    ~Use() {
-      if (claims_ != nullptr) claims_->end_use(key_);
-    }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-    Use& operator=(Use&&) = delete;
     // Of what has no final path yet.
     [[nodiscard]] static Use not_needed() {
       Use use;
@@ -55,9 +49,8 @@ class Claims {
 
    private:
     friend class Claims;
-    Use(Claims& claims, const Hash128& key) : claims_(&claims), key_(key), may_(true) {}
-    Claims* claims_ = nullptr;
-    Hash128 key_{};
+    std::shared_ptr<std::shared_timed_mutex> path_;
+    std::shared_lock<std::shared_timed_mutex> in_use_;  // goes before what it locks
     bool may_ = false;
   };
 
@@ -73,16 +66,17 @@ class Claims {
   template <typename Act>
   void unless_taken(const Hash128& key, Act&& act) {
     const std::lock_guard lock(mutex_);
-    if (!owners_.contains(key)) act();
+    if (!held_.contains(key)) act();
   }
 
  private:
-  void end_use(const Hash128& key);
+  struct Held {
+    std::shared_ptr<Owner> owner;
+    std::shared_ptr<std::shared_timed_mutex> path;  // shared by the jobs that are at it
+  };
   std::chrono::milliseconds patience_;
   std::mutex mutex_;
-  std::condition_variable let_go_;
-  std::unordered_map<Hash128, std::shared_ptr<Owner>, KeyHash> owners_;
-  std::unordered_map<Hash128, uint32_t, KeyHash> uses_;  // by path: how many there are
+  std::unordered_map<Hash128, Held, KeyHash> held_;
 };
 
 // A path that is claimed, and in use, for as long as this lives.
@@ -91,7 +85,8 @@ class Claim {
   Claim(Claims& claims, const Hash128& key, std::shared_ptr<Owner> owner)
       : claims_(claims), key_(key), owner_(std::move(owner)), is_held_(claims.take(key, owner_)), use_(claims.use(key, *owner_)) {}
   ~Claim() {
-    if (is_held_) claims_.release(key_, owner_);  // whoever takes it from here on still waits for the use to end
+    use_.reset();
+    if (is_held_) claims_.release(key_, owner_);
   }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
@@ -102,7 +97,7 @@ class Claim {
   const Hash128 key_;
   const std::shared_ptr<Owner> owner_;
   const bool is_held_;
-  const Claims::Use use_;
+  std::optional<Claims::Use> use_;
 };
 
 }  // namespace ccixfer::recv
