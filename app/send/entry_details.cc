@@ -60,7 +60,10 @@ int EntryDetails::add_owner(ports::FileSystem& files, WalkBatch& out, bool is_gr
 
 int EntryDetails::add_attributes(ports::FileSystem& files, WalkBatch& out, WalkRecord& record, const Place& place) const {
   const auto told = [](int error) { return is_absent(error) || error == -EXDEV || error == -EACCES ? 0 : error; };
-  if (place.fd >= 0) return add_extended(files, out, record, place.fd);
+  if (place.fd >= 0) {
+    const int result = add_extended(files, out, record, place.fd);
+    return result == -EBADF ? -EACCES : result;  // a directory that was opened for the names in it alone
+  }
   if (place.name.empty()) return told(place.error);
   ports::OpenFlags flags;
   flags.follow = place.follow;

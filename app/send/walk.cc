@@ -227,6 +227,7 @@ Result<void> Walk::open_roots(ports::FileSystem& files) {
 int Walk::open_source(ports::FileSystem& files, const Source& source) const {
   std::string_view path = source.given;
   OpenFlags flags = directory_flags(options_.served_root < 0);
+  flags.anchor = options_.list.has_value();  // names below it are given
   if (!source.name.empty()) {
     flags.anchor = true;  // a process that is confined to its sources may not list what is beside them
     path = without_slashes(path);
@@ -406,6 +407,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
     return;
   }
   const bool is_named = !source.name.empty();
+  const bool lists = !options_.list || options_.list->has_top();
   source.root = open_source(files, source);
   FileStat stat;
   Frame frame;
@@ -413,7 +415,7 @@ void Walk::begin_source(ports::FileSystem& files, WalkBatch& out) {
   int result = source.root;
   if (result >= 0) {
     result = frame.fd =
-        files.open(source.root, is_named ? std::string_view(source.name) : ".", directory_flags(is_named && follow_), 0);
+        open_directory(files, source.root, is_named ? std::string_view(source.name) : ".", is_named && follow_, lists);
   }
   if (result >= 0) result = files.fstat(frame.fd, stat);
   if (options_.list) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cerrno>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "core/ports/file_system.h"
@@ -13,6 +14,15 @@ namespace ccixfer::send {
   flags.directory = true;
   flags.follow = follow;
   return flags;
+}
+
+// `lists`: its names are read. What is given by its name is found in a directory that lets nobody list it, too.
+[[nodiscard]] inline int open_directory(ports::FileSystem& files, int directory, std::string_view name, bool follow, bool lists) {
+  ports::OpenFlags flags = directory_flags(follow);
+  const int fd = files.open(directory, name, flags, 0);
+  if (fd != -EACCES || lists) return fd;
+  flags.anchor = true;
+  return files.open(directory, name, flags, 0);
 }
 
 // Nothing of that name is there, or can be. Any other error says nothing of what is there.

@@ -129,7 +129,7 @@ void Walk::take_directory(ports::FileSystem& files, WalkBatch& out, std::string_
   }
   frame.listed.is_whole = !frame.from_list;
   const bool loops = follow_ && is_loop(stat);
-  const int fd = loops ? -ELOOP : files.open(stack_.back().fd, name, directory_flags(follow_ || may_lead_on(child)), 0);
+  const int fd = loops ? -ELOOP : open_directory(files, stack_.back().fd, name, follow_ || may_lead_on(child), !frame.from_list);
   if (fd < 0) lose(child != nullptr ? child->below : frame.range, fd);
   const bool is_asked_for = child == nullptr || child->listed;  // else what is below it is told in its place
   if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) {        // something else stands there by now

@@ -57,6 +57,7 @@ size_t QueuePool::reap() {
 }
 
 int WatchedFiles::open(int directory, std::string_view name, ports::OpenFlags flags, uint32_t permissions) {
+  if (flags.directory && !flags.anchor && unlisted.contains(name)) return -EACCES;
   if (const int error = hook("open", name); error != 0) return error;
   const int fd = real_.open(directory, name, flags, permissions);
   if (fd == -EBADF) ++bad_descriptors;

@@ -73,6 +73,7 @@ class WatchedFiles final : public ports::FileSystem {
   }
   int fstat(int fd, ports::FileStat& out) override;
   int fstat_fresh(int fd, ports::FileStat& out) override;
+  std::set<std::string, std::less<>> unlisted;  // directories of that name let nobody read their names
   std::function<bool(ports::FileTime change)> waits_out = [](ports::FileTime) { return false; };
   bool outwait(const ports::FileTime& change) override { return waits_out(change); }
   int show(int fd, MutableBytes at, uint64_t offset_bytes) override;

@@ -52,6 +52,21 @@ TEST_CASE("walk__listed_link_with_a_name_below_it__is_a_directory_on_the_way") {
   CHECK(tree.names({"link", "link/e/"}) == Lines{">link", ">link/e", "link/e/g", "<link/e", "<link"});
 }
 
+// As to rsync, which looks at what is given and lists nothing on the way.
+TEST_CASE("walk__directory_that_lets_nobody_list_it__leads_to_names_that_are_given") {
+  const Tree tree;
+  for (const bool whole : {false, true}) {
+    Listing listing;
+    listing.files.unlisted = {".", tree.dir.path("t/"), "d"};
+    list(listing, tree.of_names({"d/e/g", "f"}, whole));
+    CHECK(listing.lines == Lines{">d", ">d/e", "d/e/g", "<d/e", "<d", "f"});
+  }
+  Listing listed;
+  listed.files.unlisted = {"d"};
+  list(listed, tree.of_names({"d/"}));
+  CHECK(listed.lines == Lines{">d", "! d: Permission denied", "<d"});
+}
+
 TEST_CASE("walk__served_directory_and_a_listed_link__it_is_not_followed") {
   const Tree tree;
   WatchedFiles files;
