@@ -120,7 +120,7 @@ Place SimFileSystem::Impl::walk(InodePtr start, std::string_view path, bool bene
 }
 
 Place SimFileSystem::Impl::locate(int directory, std::string_view name, bool follow) {
-  if (directory == no_directory) return walk(root, name, false, true);
+  if (directory == no_directory) return walk(root, name, false, follow);
   const OpenFile* file = find(directory);
   if (file == nullptr) return failed(-EBADF);
   return walk(file->inode, name, true, follow);

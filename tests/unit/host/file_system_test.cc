@@ -293,6 +293,11 @@ TEST_CASE("file_system__names_that_escape__are_refused") {
   const int inside = files.open(root, "sub/../sub/file", to_read(), 0);
   CHECK(inside >= 0);
   files.close(inside);
+  const std::string leak = outer.path() + "/root/leak";
+  const int typed = files.open(ports::FileSystem::no_directory, leak, {}, 0);
+  CHECK(typed >= 0);
+  files.close(typed);
+  CHECK(files.open(ports::FileSystem::no_directory, leak, {.no_link = true}, 0) == -ELOOP);
   const int followed = files.open(root, "leak", {.follow = true}, 0);
   CHECK(followed >= 0);
   files.close(followed);

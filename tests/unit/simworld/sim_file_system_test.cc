@@ -130,6 +130,8 @@ TEST_CASE("sim_file_system__names_that_escape__are_refused_as_by_the_host") {
   }
   CHECK(files.open(root, "up/secret", {.follow = true}, 0) == -ELOOP);
   CHECK(files.open(root, "leak", {.follow = true}, 0) >= 0);
+  CHECK(files.open(cwd, "/root/leak", {}, 0) >= 0);
+  CHECK(files.open(cwd, "/root/leak", {.no_link = true}, 0) == -ELOOP);
   CHECK(files.open(root, "sub/../sub/file", {}, 0) >= 0);
   FileStat stat;
   std::string target;
