@@ -76,11 +76,11 @@ std::optional<HistoryLine> history_line(double t, std::string_view text) {
   out.event = line(json);
   const std::string path = text_of(noted, "path"), status = text_of(noted, "status"), reason = text_of(noted, "reason");
   out.text = fmt::format(
-      "{}: {} from {} into {}: {}: {} files, {} unchanged, {} failed, {}",
+      "{}: {} from {} into {}: {}: {} file{}, {} unchanged, {} failed, {}",
       time_text(static_cast<int64_t>(count_of(noted, "finished"))), text_of(noted, "direction") == "pull" ? "pull" : "push",
       printable(text_of(noted, "peer")), path.empty() ? std::string("the root") : printable(path),
-      status + (reason.empty() ? "" : ": " + printable(reason)), count_of(noted, "files"), count_of(noted, "files_unchanged"),
-      count_of(noted, "files_failed"), format_bytes(count_of(noted, "bytes")));
+      status + (reason.empty() ? "" : ": " + printable(reason)), count_of(noted, "files"), count_of(noted, "files") == 1 ? "" : "s",
+      count_of(noted, "files_unchanged"), count_of(noted, "files_failed"), format_bytes(count_of(noted, "bytes")));
   return out;
 }
 

@@ -84,7 +84,7 @@ def test_history__transfers_that_ended__listed_with_peer_and_result():
               f"{pair.receiver.events}")
         check(pair.receiver.stop() == 0, pair.receiver.tail())
         text = subprocess.run([BINARY, "status", "--history", pair.root], capture_output=True, text=True, check=True).stdout.splitlines()
-        check(len(text) == 2 and "push from alice into x/f: ok: 1 files" in text[0], f"{text}")
+        check(len(text) == 2 and "push from alice into x/f: ok: 1 file," in text[0], f"{text}")
 
 
 def test_on_complete__each_transfer_of_a_receiver_and_the_sender__gets_the_result():

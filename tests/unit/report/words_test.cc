@@ -5,6 +5,7 @@
 #include "app/report/job_run.h"
 #include "app/report/outcome.h"
 #include "app/report/progress_line.h"
+#include "app/report/staged.h"
 #include "app/report/statistics.h"
 
 namespace ccixfer::report {
@@ -202,6 +203,12 @@ TEST_CASE("run_line__counts_what_is_known_of_a_run") {
   run.files = 0;
   CHECK(run_line(run).find(": killed (20): ended by signal 9 (KILL): after ") != std::string::npos);
   CHECK(run_line(run).find(" files") == std::string::npos);
+}
+
+TEST_CASE("history_line__one_file__is_one_file") {
+  const auto text = [](const char* line) { return history_line(0, line).value().text; };
+  CHECK(text(R"({"transfer":"01","peer":"p","status":"ok","files":1})").find(": ok: 1 file, 0 unchanged") != std::string::npos);
+  CHECK(text(R"({"transfer":"01","peer":"p","status":"ok","files":2})").find(": ok: 2 files, 0 unchanged") != std::string::npos);
 }
 
 }  // namespace ccixfer::report
