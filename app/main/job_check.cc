@@ -64,6 +64,16 @@ Result<void> check_written(const std::string& file, const std::string& what) {
                                             printable(file), std::strerror(errno)));
 }
 
+// As --log-file opens it, but that nothing is made.
+Result<void> check_log(const std::string& file) {
+  if (auto fine = check_written(file, "the log"); !fine || file.empty()) return fine;
+  const int fd = ::open(file.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd >= 0) ::close(fd);
+  if (fd >= 0 || errno == ENOENT) return {};
+  return fail(ErrorKind::usage, fmt::format("cannot write the log: {}: {}: name a file", printable(file),
+                                            errno == ENXIO ? "it is a FIFO that nobody reads, or a socket" : std::strerror(errno)));
+}
+
 // With the place of the first of these options that is in the job's file.
 template <class T>
 Result<void> at_option(const job::JobFile& job, const Result<T>& checked, const std::vector<std::string>& names) {
@@ -107,7 +117,7 @@ Result<void> check_trust(const Config& config, const CommonOptions& common, cons
 Result<void> check_options(const job::JobFile& job, const CommonOptions& common, const TransferOptions& transfer,
                            const std::vector<Place>& places) {
   if (auto fine = check_written(job.lock, "the lock file"); !fine) return at_option(job, fine, {});
-  if (auto fine = check_written(common.log_file, "the log"); !fine) return at_option(job, fine, {"log-file"});
+  if (auto fine = check_log(common.log_file); !fine) return at_option(job, fine, {"log-file"});
   if (auto fine = DialledReceipt(transfer.receipt, {}, {}).check(); !fine) return at_option(job, fine, {"receipt"});
   if (auto tweaks = tweaks_of(transfer.metadata, !job.is_push); !tweaks) return at_option(job, tweaks, {"chown", "chmod"});
   sandbox::Plan unused;

@@ -229,6 +229,9 @@ def test_job__check__names_what_is_wrong_before_the_night():
         site.write("gone", source="/nowhere/at/all")
         site.write("lock", extra='lock = "/nowhere/lock"')
         site.write("log", options='log-file = "/nowhere/log"\n')
+        os.mkfifo(site.jobs / "pipe")
+        site.write("pipe", options=f'log-file = "{site.jobs}/pipe"\n')
+        site.write("directory", options=f'log-file = "{site.jobs}"\n')
         site.write("failed", options='failed-list = "/nowhere/failed"\n')
         site.write("list", options='files-from = "/nowhere/list"\n')
         site.write("rule", options='filter = ["* x"]\n')
@@ -246,7 +249,8 @@ def test_job__check__names_what_is_wrong_before_the_night():
                                   ("help", 1, "help.toml:6: options.h: is not given here"),
                                   ("gone", 3, "/nowhere/at/all"), ("address", 1, "nowhere"), ("broken", 1, "broken.toml:"),
                                   ("lock", 1, "lock.toml: cannot write the lock file: /nowhere/lock"),
-                                  ("log", 1, "log.toml:6: options.log-file"), ("failed", 1, "failed.toml:6: options.failed-list"),
+                                  ("log", 1, "log.toml:6: options.log-file"), ("pipe", 1, "a FIFO that nobody reads"),
+                                  ("directory", 1, "directory.toml:6: options.log-file"), ("failed", 1, "failed.toml:6: options.failed-list"),
                                   ("list", 1, "list.toml:6: options.files-from"), ("rule", 1, "rule.toml:6: options.filter"),
                                   ("memory", 1, "memory.toml:6: options.memory: too little memory"),
                                   ("device", 1, "device.toml:6: options.device: no such device: ib9"),
