@@ -1,4 +1,6 @@
 // What a job's file says of options, as a run and a check take it.
+#include <sys/stat.h>
+
 #include <cstdlib>
 
 #include "app/main/job.h"
@@ -165,4 +167,15 @@ TEST_CASE("job_check__sources_and_destinations_that_a_run_cannot_take__are_found
   CHECK(pull_to(there) == "file_io: 3: destination: not a directory: " + there + ": name one that exists, or can be made");
   CHECK(pull_to(gone + "/deep") == "file_io: 3: destination: cannot write the destination: " + gone +
                                        ": No such file or directory: name one that exists, or can be made");
+}
+
+TEST_CASE("job_check__a_log_that_the_run_could_not_open__is_named") {
+  const Nightly job;
+  const auto checked = [&](const std::string& log) { return job.problem_of_check("log-file = \"" + log + "\""); };
+  REQUIRE(::mkfifo(job.here.path("pipe").c_str(), 0600) == 0);
+  CHECK(checked(job.here.path("pipe")).find("5: options.log-file: cannot write the log: ") == 0);
+  CHECK(checked(job.here.path("pipe")).find("it is a FIFO that nobody reads") != std::string::npos);
+  CHECK(checked(job.here.path("src")).find("5: options.log-file: cannot write the log: ") == 0);
+  CHECK(checked(job.here.path("log")).empty());
+  CHECK_FALSE(job.here.has("log"));
 }
