@@ -7,6 +7,7 @@
 #include "app/config/uri.h"
 #include "app/devices/node.h"
 #include "app/main/commands.h"
+#include "app/main/security.h"
 #include "core/host/entropy.h"
 
 namespace ccixfer::program {
@@ -25,6 +26,7 @@ class Question {
 
   const Target target_;
   host::SystemEntropy entropy_;
+  std::optional<Security> security_;  // none: --insecure. The node's trust refers to it
   std::optional<Node> node_;
 };
 
