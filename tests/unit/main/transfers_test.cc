@@ -561,9 +561,10 @@ TEST_CASE("transfers__push_that_fails_while_its_disk_does_not_answer__leaves_the
       DialPlan plan = make_plan(services, uri, options);
       plan.hello.direction = session::Direction::push;
       plan.open = {session::option_recursive, "f"};
-      plan.make_role = [&](session::Link& link, const RoleWish&) {
-        return make_source(services, link, {{from.path("f")}, -1, session::option_recursive});
-      };
+      SourcePart part;
+      part.sources = {from.path("f")};
+      part.options = session::option_recursive;
+      plan.make_role = [&](session::Link& link, const RoleWish&) { return make_source(services, link, part); };
       const CommandEnd end = (*loop)->dial(std::move(plan), {});
       let_go.set_value();
       CHECK((*loop)->given_up() == fails);
