@@ -193,7 +193,7 @@ TEST_CASE("dialled__a_result_that_stands__may_be_left_after_the_farewell") {
     CHECK(rig.transfer->may_be_left());
     CHECK(rig.transfer->is_in_use());
     CHECK(rig.transfer->result().kind == (stopped ? ErrorKind::interrupted : ErrorKind::no_space));
-    CHECK(rig.transfer->result().message.rfind(stopped ? "enough" : "full: fake://far: free some space", 0) == 0);
+    CHECK(rig.transfer->result().message.rfind(stopped ? "enough" : "full: free some space", 0) == 0);
     CHECK_FALSE(rig.transfer->ended());
     rig.script.idle = true;
     REQUIRE(rig.run_to_the_end());

@@ -67,19 +67,6 @@ TEST_CASE("dialler__no_patience__waits_for_the_end_of_its_one_attempt") {
   CHECK(world.net.dials == 1);
 }
 
-// With --retries each session has one attempt: nobody was dialled, so nobody has failed to answer.
-TEST_CASE("dialler__no_patience_and_the_connection_is_lost__says_that_it_was_lost") {
-  World world;
-  world.dialler->set_patience(Duration::zero());
-  REQUIRE(world.run_until_up(1));
-  world.near.transport->cut_all();
-  REQUIRE(world.run([&] { return world.dialler->failure() != nullptr; }, 100));
-  CHECK(world.dialler->failure()->kind == ErrorKind::network);
-  CHECK(world.dialler->failure()->message == "fake://far: the connection was lost");
-  CHECK_FALSE(world.dialler->hopeless());
-  CHECK(world.net.dials == 1);
-}
-
 TEST_CASE("dialler__address_that_cannot_be_dialled__is_final_in_the_endpoints_words") {
   World world;
   Dialler nowhere(*world.near.endpoint, *world.link, "", 7);

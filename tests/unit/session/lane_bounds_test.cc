@@ -107,7 +107,9 @@ TEST_CASE("dialler__no_patience_and_its_lane_is_lost__gives_up_without_another_a
   world.near.transport->cut_all();
   REQUIRE(world.run([&] { return world.dialler->failure() != nullptr; }, 1000));
   CHECK(world.net.dials == 1);
-  CHECK(world.dialler->failure()->kind == ErrorKind::no_answer);
+  // Nobody was dialled, so nobody has failed to answer.
+  CHECK(world.dialler->failure()->kind == ErrorKind::network);
+  CHECK(world.dialler->failure()->message == "fake://far: the connection was lost");
   CHECK(world.dialler->next_deadline() == never);
 }
 
