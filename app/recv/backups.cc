@@ -171,7 +171,7 @@ int Backups::copy(int directory, const std::string& name, int parent, std::strin
     error = write_all(files_, to, Bytes(buffer).first(static_cast<size_t>(got)), offset_bytes);
   }
   if (error >= 0) error = static_cast<int>(std::min<int64_t>(got, 0));
-  give(to, from, {stat.mode, stat.uid, stat.gid});
+  give(to, from, {stat.mode, stat.uid, stat.gid}, Extended::all);
   files_.set_mtime(to, stat.mtime);
   if (error >= 0) error = files_.fsync(to);
   if (error < 0) files_.unlink_at(directory, name, false);
@@ -250,13 +250,13 @@ int Backups::make_twin(int parent, std::string_view name, const std::string& dir
   const HeldFile held(files_, original);
   // Until it is left it must be one that we can write in.
   const uint32_t mode_at_least = policy_.uid != 0 ? owner_writes : 0;
-  if (files_.fstat(original, stat) >= 0) give(fd, original, {stat.mode | mode_at_least, stat.uid, stat.gid});
+  if (files_.fstat(original, stat) >= 0) give(fd, original, {stat.mode | mode_at_least, stat.uid, stat.gid}, Extended::lists);
   made_.insert(directory);
   return fd;
 }
 
 // What is refused stays, as everywhere.
-void Backups::give(int fd, int original, const Current& attributes) const {
+void Backups::give(int fd, int original, const Current& attributes, Extended which) const {
   if (policy_.has(session::option_owner)) files_.set_owner(fd, policy_.uid == 0 ? attributes.uid : keep_owner, attributes.gid);
   files_.set_mode(fd, attributes.mode);
   if (!policy_.has_extended()) return;
@@ -264,7 +264,7 @@ void Backups::give(int fd, int original, const Current& attributes) const {
   if (session::read_extended(files_, original, policy_.options, policy_.uid == 0, extended) < 0) return;
   Attributes wanted;
   wanted.extended = std::make_shared<const std::vector<session::ExtendedAttribute>>(std::move(extended));
-  static_cast<void>(apply_extended(files_, fd, policy_, wanted));
+  static_cast<void>(apply_extended(files_, fd, policy_, wanted, which));
 }
 
 void Backups::left(std::string_view path, int directory, const Current& attributes) {
@@ -277,7 +277,7 @@ void Backups::left(std::string_view path, int directory, const Current& attribut
   const int fd = files_.open(top_->fd(), below, {.directory = true}, 0);
   if (fd < 0) return;
   const HeldFile held(files_, fd);
-  give(fd, directory, attributes);
+  give(fd, directory, attributes, Extended::lists);
 }
 
 }  // namespace ccixfer::recv

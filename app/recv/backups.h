@@ -1,8 +1,8 @@
 // The backups of a session (--backup): what stands under a final name is kept under another one before it is replaced or removed.
 // It gets a second name (a hard link), so that the old file stays whole under its own name until the rename that replaces it. Where
 // the file system has no hard links, or the backups stand on another one, it is copied.
-// In a backup directory, directories are made as they are needed, with mode, owner and extended attributes of those that the files
-// come from.
+// In a backup directory, directories are made as they are needed, with mode, owner and access control lists of those that the files
+// come from, as rsync makes them.
 // Thread-safe: files are committed beside entries that are decided.
 #pragma once
 #include <map>
@@ -70,7 +70,7 @@ class Backups {
   [[nodiscard]] int open_twin(std::string_view directory);
   [[nodiscard]] int open_to_write_in(int parent, std::string_view name);
   [[nodiscard]] int make_twin(int parent, std::string_view name, const std::string& directory);
-  void give(int fd, int original, const Current& attributes) const;
+  void give(int fd, int original, const Current& attributes, Extended which) const;
   [[nodiscard]] int keep_in(int directory, const std::string& name, int parent, std::string_view original,
                             const ports::FileStat& stat);
   [[nodiscard]] int copy(int directory, const std::string& name, int parent, std::string_view original,

@@ -68,17 +68,20 @@ TEST_CASE("claims__a_job_of_the_lost_holder_is_at_the_path__nobody_has_it_until_
 }
 
 TEST_CASE("claims__whoever_takes_a_path__waits_for_the_job_that_is_at_it") {
-  Claims claims;
-  const auto first = std::make_shared<Owner>();
-  const auto second = std::make_shared<Owner>();
-  const Hash128 f = path_key("f");
-  REQUIRE(claims.take(f, first));
-  first->link_dead.store(true);
-  std::optional<Claims::Use> use(claims.use(f, *first));
-  auto taken = std::async(std::launch::async, [&] { return claims.take(f, second); });
-  while (!first->lost.load()) std::this_thread::yield();
-  use.reset();
-  CHECK(taken.get());
+  // Again and again, as the use may end before the other one has begun to wait.
+  for (int round = 0; round < 200; ++round) {
+    Claims claims;
+    const auto first = std::make_shared<Owner>();
+    const auto second = std::make_shared<Owner>();
+    const Hash128 f = path_key("f");
+    REQUIRE(claims.take(f, first));
+    first->link_dead.store(true);
+    std::optional<Claims::Use> use(claims.use(f, *first));
+    auto taken = std::async(std::launch::async, [&] { return claims.take(f, second); });
+    while (!first->lost.load()) std::this_thread::yield();
+    use.reset();
+    REQUIRE(taken.get());
+  }
 }
 
 // As symbolic links and directories are placed.
