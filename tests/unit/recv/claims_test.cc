@@ -14,12 +14,17 @@ bool take_elsewhere(Claims& claims, const std::string& path, const std::shared_p
   return std::async(std::launch::async, [&] { return claims.take(path_key(path), owner); }).get();
 }
 
-TEST_CASE("claims__path__has_one_holder_unless_its_link_is_dead") {
+// Two sessions and two paths.
+struct Two {
+  explicit Two(std::chrono::milliseconds patience = Claims::patience_default) : claims(patience) {}
   Claims claims;
-  const auto first = std::make_shared<Owner>();
-  const auto second = std::make_shared<Owner>();
-  const Hash128 f = path_key("f");
-  const Hash128 g = path_key("g");
+  const std::shared_ptr<Owner> first = std::make_shared<Owner>(), second = std::make_shared<Owner>();
+  const Hash128 f = path_key("f"), g = path_key("g");
+};
+
+TEST_CASE("claims__path__has_one_holder_unless_its_link_is_dead") {
+  Two here;
+  auto& [claims, first, second, f, g] = here;
   CHECK(claims.take(f, first));
   CHECK(claims.take(g, first));
   CHECK_FALSE(claims.take(f, first));
@@ -42,11 +47,8 @@ TEST_CASE("claims__path__has_one_holder_unless_its_link_is_dead") {
 }
 
 TEST_CASE("claims__a_job_of_the_lost_holder_is_at_the_path__nobody_has_it_until_that_has_ended") {
-  Claims claims(std::chrono::milliseconds(0));
-  const auto first = std::make_shared<Owner>();
-  const auto second = std::make_shared<Owner>();
-  const Hash128 f = path_key("f");
-  const Hash128 g = path_key("g");
+  Two here(std::chrono::milliseconds(0));
+  auto& [claims, first, second, f, g] = here;
   CHECK(claims.take(f, first));
   CHECK(claims.take(g, first));
   CHECK_FALSE(claims.use(f, *second).may());  // another's
