@@ -25,6 +25,7 @@
 
 #include "core/base/hash.h"
 #include "core/host/accounts.h"
+#include "core/host/file_stat.h"
 #include "core/host/file_system_kind.h"
 #include "core/host/kernel_version.h"
 #include "core/memory/file_view.h"
@@ -117,26 +118,6 @@ int open_beneath(int directory, const char* name, int flags, uint32_t permission
   return result;
 }
 
-// A file system in user space may say anything.
-FileTime time_of(const timespec& in) {
-  return {in.tv_sec, static_cast<uint32_t>(std::clamp<int64_t>(in.tv_nsec, 0, ports::file_time_nanoseconds - 1))};
-}
-
-FileType type_of_mode(uint32_t mode) {
-  return S_ISREG(mode)   ? FileType::regular
-         : S_ISDIR(mode) ? FileType::directory
-         : S_ISLNK(mode) ? FileType::symlink
-                         : FileType::other;
-}
-
-ports::SpecialKind special_of_mode(uint32_t mode) {
-  return S_ISFIFO(mode)   ? ports::SpecialKind::fifo
-         : S_ISSOCK(mode) ? ports::SpecialKind::socket
-         : S_ISCHR(mode)  ? ports::SpecialKind::character
-         : S_ISBLK(mode)  ? ports::SpecialKind::block
-                          : ports::SpecialKind::none;
-}
-
 mode_t type_bits(ports::SpecialKind kind) {
   switch (kind) {
     case ports::SpecialKind::fifo:
@@ -151,25 +132,6 @@ mode_t type_bits(ports::SpecialKind kind) {
       break;
   }
   return 0;
-}
-
-constexpr uint64_t stat_block_bytes = 512;  // of st_blocks, whatever the file system's own are
-
-void fill(FileStat& out, const struct stat& in) {
-  out.type = type_of_mode(in.st_mode);
-  out.mode = in.st_mode & 07777u;
-  out.uid = in.st_uid;
-  out.gid = in.st_gid;
-  out.device = in.st_dev;
-  out.inode = in.st_ino;
-  out.links = in.st_nlink;
-  out.size_bytes = static_cast<uint64_t>(in.st_size);
-  out.allocated_bytes = static_cast<uint64_t>(in.st_blocks) * stat_block_bytes;
-  out.mtime = time_of(in.st_mtim);
-  out.ctime = time_of(in.st_ctim);
-  out.special = special_of_mode(in.st_mode);
-  const bool is_device = S_ISCHR(in.st_mode) || S_ISBLK(in.st_mode);
-  out.special_device = is_device ? uint64_t{in.st_rdev} : 0;
 }
 
 // A handle as an NFS server gives it out: the inode's number and its generation. It needs no right but to see the name.
@@ -304,14 +266,17 @@ int PosixFileSystem::clone_range(int from, uint64_t from_bytes, int to, uint64_t
 int PosixFileSystem::fstat(int fd, FileStat& out) {
   struct stat raw;
   const int result = call([&] { return ::fstat(fd, &raw); });
-  if (result >= 0) fill(out, raw);
+  if (result >= 0) out = file_stat(raw);
   return result;
 }
 
 int PosixFileSystem::fstat_fresh(int fd, FileStat& out) {
-  struct statx asked;  // what it says is what fstat gives from now on, where the kernel keeps attributes of another host
-  (void)::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &asked);
-  return fstat(fd, out);
+  struct statx raw;
+  const int result = call([&] { return ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &raw); });
+  // Refused by the sandbox of a container, or not whole: fstat says what is wrong, or what statx has left out.
+  if (result < 0 || (raw.stx_mask & STATX_BASIC_STATS) != STATX_BASIC_STATS) return fstat(fd, out);
+  out = file_stat(raw);
+  return 0;
 }
 
 // A clock that is far from the file's, as that of a file server may be, tells nothing.
@@ -331,7 +296,7 @@ int PosixFileSystem::stat_at(int directory, std::string_view name, FileStat& out
   if (const int error = name_error(directory, name, path); error != 0) return error;
   struct stat raw;
   const int result = call([&] { return ::fstatat(directory, path.c_str(), &raw, follow ? 0 : AT_SYMLINK_NOFOLLOW); });
-  if (result >= 0) fill(out, raw);
+  if (result >= 0) out = file_stat(raw);
   return result;
 }
 
@@ -470,7 +435,7 @@ int PosixFileSystem::identify(int directory, std::string_view name, ports::FileI
   struct stat raw;
   const int result = call([&] { return ::fstatat(directory, path.c_str(), &raw, follow ? 0 : AT_SYMLINK_NOFOLLOW); });
   if (result < 0) return result;
-  out = {type_of_mode(raw.st_mode), raw.st_dev, raw.st_ino, generation_of(directory, path.c_str(), follow)};
+  out = {file_type(raw.st_mode), raw.st_dev, raw.st_ino, generation_of(directory, path.c_str(), follow)};
   return 0;
 }
 

@@ -46,6 +46,7 @@ struct FileStat {
   FileTime mtime, ctime;
   SpecialKind special = SpecialKind::none;
   uint64_t special_device = 0;  // of a character or block device
+  friend bool operator==(const FileStat&, const FileStat&) = default;
 };
 
 // Which directory it is, whatever its name: one that was made after another was removed may have its inode number, and differs in
