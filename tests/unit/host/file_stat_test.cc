@@ -2,7 +2,6 @@
 #include "core/host/file_stat.h"
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
