@@ -116,6 +116,8 @@ Result<uint32_t> pool_buffers(uint64_t memory_bytes) {
     return fail(ErrorKind::usage, fmt::format("too little memory: --memory {}: give at least {}MiB", memory_bytes,
                                               (uint64_t{pool_buffers_min} * session::segment_bytes_max >> 20) + 1));
   }
+  if (auto fits = memory::fits_this_host(memory_bytes); !fits)
+    return fail(fits.error().kind, fmt::format("too much memory: --memory: {}", fits.error().message));
   return static_cast<uint32_t>(std::min<uint64_t>(count, 1u << 20));
 }
 

@@ -20,7 +20,7 @@ namespace ccixfer::program {
 
 inline constexpr uint32_t pool_buffers_min = 4;
 
-// usage: memory that holds fewer than pool_buffers_min buffers.
+// usage: memory that holds fewer than pool_buffers_min buffers, or more than this host has.
 [[nodiscard]] Result<uint32_t> pool_buffers(uint64_t memory_bytes);
 
 class TransferLoop {

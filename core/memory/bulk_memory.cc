@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -28,7 +29,17 @@ MutableBytes map_anonymous(void* at, size_t bytes, int flags) {
 // (vm.overcommit_memory=2) may somebody else have got it meanwhile, and there nobody asks (core/host/private_memory.h).
 void make_anonymous(MutableBytes at) { CHECK(!map_anonymous(at.data(), at.size(), MAP_FIXED).empty()); }
 
+Result<void> fits_this_host(uint64_t bytes) {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return {};
+  const uint64_t has_bytes = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+  if (bytes <= has_bytes) return {};
+  return fail(ErrorKind::usage, fmt::format("{} bytes of memory are more than this host has ({}): give less", bytes, has_bytes));
+}
+
 Result<BulkMemory> BulkMemory::make(size_t bytes) {
+  if (auto fits = fits_this_host(bytes); !fits) return tl::unexpected(fits.error());
   BulkMemory memory;
   if (bytes > 0) memory.bytes_ = map_anonymous(nullptr, bytes, 0);
   if (bytes == 0 || !memory.bytes_.empty()) return memory;

@@ -97,6 +97,14 @@ TEST_CASE("pool_buffers__too_little_memory__usage_that_says_how_much") {
   CHECK(pool_buffers(17u << 20) == 4u);
 }
 
+TEST_CASE("pool_buffers__more_memory_than_the_host_has__usage_that_says_how_much_it_has") {
+  const auto much = pool_buffers(uint64_t{1} << 60);
+  REQUIRE_FALSE(much);
+  CHECK(much.error().kind == ErrorKind::usage);
+  CHECK(much.error().message.find("--memory") != std::string::npos);
+  CHECK(much.error().message.find("more than this host has") != std::string::npos);
+}
+
 TEST_CASE("reached__a_later_session_that_does_the_same_again__is_no_progress") {
   Reached most;
   CHECK(advance(most, {5, 1, 100}));

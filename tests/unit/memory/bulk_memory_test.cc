@@ -1,7 +1,10 @@
 // Memory for bulk data: zeros, and an error where the host has too little.
 #include "core/memory/bulk_memory.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <string>
 #include <utility>
 
 #include "core/memory/pool.h"
@@ -9,12 +12,16 @@
 using namespace ccixfer;
 using namespace ccixfer::memory;
 
-TEST_CASE("bulk_memory__more_than_any_host_has__is_told_and_nothing_ends") {
-  const auto made = BulkMemory::make(size_t{1} << 60);
-  REQUIRE_FALSE(made);
-  CHECK(made.error().kind == ErrorKind::usage);
-  CHECK(made.error().message.find("1152921504606846976 bytes") != std::string::npos);
-  CHECK(made.error().message.find("ulimit -v") != std::string::npos);
+TEST_CASE("bulk_memory__more_than_this_host_has__is_told_and_nothing_is_mapped") {
+  const auto has_bytes = static_cast<size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  CHECK(fits_this_host(has_bytes));
+  for (const size_t bytes : {has_bytes + 1, size_t{1} << 60, ~size_t{0}}) {
+    const auto made = BulkMemory::make(bytes);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().kind == ErrorKind::usage);
+    CHECK(made.error().message.find(std::to_string(bytes) + " bytes") != std::string::npos);
+    CHECK(made.error().message.find(std::to_string(has_bytes)) != std::string::npos);
+  }
 }
 
 TEST_CASE("bulk_memory__made__is_zeros_and_a_pools") {
