@@ -9,11 +9,11 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <set>
 #include <toml.hpp>
 
+#include "app/config/config_text.h"
 #include "app/config/toml_reader.h"
 #include "app/config/uri.h"
 #include "core/base/units.h"
@@ -287,18 +287,9 @@ Result<Config> parse_config(const std::string& file, const std::string& text) {
 }
 
 Result<Config> load_config(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream)
-    return fail(ErrorKind::usage,
-                fmt::format("cannot read the configuration: {}: {}", file, "give a file that exists and is readable"));
-  std::string text;
-  text.resize(config_bytes_max + 1);
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) return fail(ErrorKind::usage, fmt::format("cannot read the configuration: {}: give a regular file", file));
-  text.resize(static_cast<size_t>(stream.gcount()));
-  if (text.size() > config_bytes_max)
-    return fail(ErrorKind::usage, fmt::format("the configuration is too long: {}: at most {} bytes", file, config_bytes_max));
-  return parse_config(file, text);
+  const Result<std::string> text = read_config_text(file);
+  if (!text) return tl::unexpected<Error>(text.error());
+  return parse_config(file, *text);
 }
 
 std::string find_config(const std::optional<std::string>& option, const char* (*environment)(const char*),

@@ -6,8 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include "app/config/config.h"
+#include "app/config/config_text.h"
 
 namespace ccixfer::program {
 namespace {
@@ -218,6 +221,30 @@ TEST_CASE("config_lines__files__read_whole_or_refused") {
         fmt::format("cannot read the configuration: {}: give a file that exists and is readable", name));
   REQUIRE_FALSE(load_config("/"));
   CHECK(load_config("/").error().message == "cannot read the configuration: /: give a regular file");
+}
+
+TEST_CASE("config_text__of_a_pipe__waits_for_its_writer_and_not_for_ever") {
+  int ends[2] = {-1, -1};
+  REQUIRE(::pipe(ends) == 0);
+  const std::string name = fmt::format("/dev/fd/{}", ends[0]);  // as a shell's <(command) names it
+  const auto silent = read_config_text(name, std::chrono::milliseconds(1));
+  REQUIRE_FALSE(silent);
+  CHECK(silent.error().kind == ErrorKind::usage);
+  CHECK(silent.error().message.find("nothing came out of this pipe") != std::string::npos);
+  const std::string text = "[device.x]\nport = 5\n" + std::string(100'000, '#');
+  std::thread writer([&] {
+    for (size_t at = 0; at < text.size();) {
+      const ssize_t wrote = ::write(ends[1], text.data() + at, text.size() - at);
+      if (wrote < 0) break;
+      at += static_cast<size_t>(wrote);
+    }
+    ::close(ends[1]);
+  });
+  const auto read = read_config_text(name);
+  writer.join();
+  ::close(ends[0]);
+  REQUIRE(read);
+  CHECK(*read == text);
 }
 
 TEST_CASE("config_lines__where_it_is_looked_for__homes_that_are_none_are_passed_over") {
