@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -26,6 +28,8 @@ constexpr size_t write_bytes = 256u << 10;
 
 using session::Database;
 using session::Statement;
+
+constexpr int beside_names_max = 100;
 
 tl::unexpected<Error> cannot(const std::string& file, int negative_errno) {
   const ErrorKind kind = kind_of_file_errno(-negative_errno) == ErrorKind::no_space ? ErrorKind::no_space : ErrorKind::file_io;
@@ -158,10 +162,14 @@ Result<Gaps> Book::write(ports::FileSystem& files, const std::string& file, cons
   Header header = given;
   if (header.transfer.empty()) header.transfer = impl_->transfers;
   constexpr int here = ports::FileSystem::no_directory;
-  const std::string beside = file + ".new";
-  files.unlink_at(here, beside, false);
-  const int fd = files.open(here, beside, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, 0666);
-  if (fd < 0) return cannot(file, fd);
+  // What stands there may be the user's.
+  std::string beside;
+  int fd = -EEXIST;
+  for (int number = 0; fd == -EEXIST && number < beside_names_max; ++number) {
+    beside = fmt::format("{}.{}-{}.tmp", file, ::getpid(), number);
+    fd = files.open(here, beside, {.mode = ports::OpenMode::write, .create = true, .exclusive = true}, 0666);
+  }
+  if (fd < 0) return cannot(beside, fd);
   Output out(files, fd);
   End end;
   Gaps gaps{0, impl_->unlisted_before + impl_->unlisted};

@@ -23,8 +23,10 @@ class Opened {
   const int fd_;
 };
 
-bool is_same(const FileStat& a, const FileStat& b) {
-  return a.inode == b.inode && a.size_bytes == b.size_bytes && a.mtime == b.mtime && a.ctime == b.ctime;
+constexpr int read_tries_max = 4;
+
+bool has_same_content(const FileStat& a, const FileStat& b) {
+  return a.inode == b.inode && a.size_bytes == b.size_bytes && a.mtime == b.mtime;
 }
 
 // All of the file, as long as it is `size_bytes` long.
@@ -103,13 +105,20 @@ bool describe(ports::FileSystem& files, const Subject& subject, Entry& out) {
   if (fd < 0) return fd == -EACCES && !is_directory && describe_unreadable(files, subject, out);
   if (files.fstat(fd, before) < 0) return false;
   if (before.type != (is_directory ? FileType::directory : FileType::regular)) return false;
-  take_status(before, out);
-  if (is_directory) return true;
-  if (subject.is_wanted && !subject.is_wanted(before)) return true;
-  trust::Sha256Digest digest{};
-  FileStat behind;
-  const bool is_read = read_digest(files, fd, before.size_bytes, subject, digest);
-  if (is_read && files.fstat(fd, behind) >= 0 && is_same(before, behind)) out.sha256 = digest;
+  // A further name, which --hard-links or --link-dest of another transfer may give it at any time, changes its change time.
+  for (int tries = 0; tries < read_tries_max; ++tries) {
+    take_status(before, out);
+    if (is_directory || (subject.is_wanted && !subject.is_wanted(before))) return true;
+    trust::Sha256Digest digest{};
+    FileStat behind;
+    if (!read_digest(files, fd, before.size_bytes, subject, digest) || files.fstat(fd, behind) < 0) return true;
+    if (!has_same_content(before, behind)) return true;
+    if (before.ctime == behind.ctime) {
+      out.sha256 = digest;
+      return true;
+    }
+    before = behind;
+  }
   return true;
 }
 

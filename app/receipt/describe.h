@@ -1,5 +1,6 @@
 // Looks at one file, directory or link and reads it for its digest. For jobs in the work pool.
-// A file whose status changes while it is read has no digest. Nothing is read through a symbolic link, unless `open` follows one.
+// A file that changes while it is read has no digest. One whose mode or names change is read again, some times. Nothing is read
+// through a symbolic link, unless `open` follows one.
 #pragma once
 #include <functional>
 #include <string_view>

@@ -240,6 +240,7 @@ Result<Line> parse(std::string_view text) {
 }
 
 std::string sha256sum_line(const trust::Sha256Digest& digest, std::string_view path) {
+  if (path == "-") path = "./-";  // else sha256sum reads its standard input
   std::string name;
   bool is_escaped = false;
   for (const char c : path) {

@@ -1,4 +1,7 @@
 // Receipts: their lines, their signature, and comparing files with them.
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -115,6 +118,8 @@ TEST_CASE("sha256sum_line__odd_names__escaped_as_sha256sum_does_it") {
   const auto digest = *trust::sha256_from_hex(abc_sha256);
   CHECK(sha256sum_line(digest, "a b") == std::string(abc_sha256) + "  a b\n");
   CHECK(sha256sum_line(digest, "a\\b\nc\r") == "\\" + std::string(abc_sha256) + "  a\\\\b\\nc\\r\n");
+  CHECK(sha256sum_line(digest, "-") == std::string(abc_sha256) + "  ./-\n");  // not its standard input
+  CHECK(sha256sum_line(digest, "-a") == std::string(abc_sha256) + "  -a\n");
 }
 
 TEST_CASE("receipt_order__depth_first__a_directory_before_what_only_begins_like_it") {
@@ -179,6 +184,20 @@ TEST_CASE("book__cannot_be_written__the_old_receipt_stays") {
     CHECK(disk.files.get("/out/receipt") == "old");
     CHECK(disk.files.tree("/out").size() == 1);
   }
+}
+
+TEST_CASE("book__other_files_beside_the_receipt__are_left_alone") {
+  Disk disk;
+  const std::string first = fmt::format("/out/receipt.{}-0.tmp", ::getpid());
+  disk.files.put("/out/receipt.new", "the user's");
+  disk.files.put(first, "of a run that was killed");
+  Book book;
+  book.begin("one");
+  book.on_entry(file("a"));
+  REQUIRE(book.write(disk.files, "/out/receipt", header(), std::nullopt));
+  CHECK(disk.files.get("/out/receipt.new") == "the user's");
+  CHECK(disk.files.get(first) == "of a run that was killed");
+  CHECK(disk.files.tree("/out").size() == 3);
 }
 
 TEST_CASE("receipt__changed_torn_or_forged__said_so") {
@@ -323,6 +342,30 @@ TEST_CASE("describe__file_changes_while_it_is_read_or_is_another__no_digest") {
   CHECK_FALSE(entry.sha256.has_value());
   CHECK(entry.size_bytes == 3);
   disk.files.set_hook({});
+}
+
+// As a further name does, a new mode changes a file's change time and not its content.
+TEST_CASE("describe__file_gets_another_mode_while_it_is_read__read_again_and_not_for_ever") {
+  Disk disk;
+  disk.files.put("/tree/f", "abc");
+  Subject subject;
+  subject.directory = disk.files.open(ports::FileSystem::no_directory, "/tree", {.directory = true}, 0);
+  subject.below = "f";
+  const int other = disk.files.open(subject.directory, "f", {}, 0);
+  const int changes = GENERATE(1, 1000);
+  int reads = 0;
+  subject.step = [&] {
+    if (++reads > changes) return;
+    disk.world.at(disk.world.now() + std::chrono::seconds(1), [] {});
+    disk.world.run_for(std::chrono::seconds(1));
+    REQUIRE(disk.files.set_mode(other, 0600u + static_cast<uint32_t>(reads)) == 0);
+  };
+  Entry entry;
+  REQUIRE(describe(disk.files, subject, entry));
+  CHECK(entry.sha256.has_value() == (changes == 1));
+  CHECK(reads == (changes == 1 ? 2 : 4));
+  CHECK(entry.mode == 0600u + static_cast<uint32_t>(reads) - 1);
+  disk.files.close(other);
 }
 
 TEST_CASE("signature__of_each_kind_of_bytes__checked_and_bound_to_its_purpose") {
