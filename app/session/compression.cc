@@ -34,6 +34,7 @@ namespace {
 
 constexpr size_t sample_bytes = 16u << 10;
 constexpr size_t samples = 4;
+constexpr int table_log_max = 21;  // of entries of four bytes
 constexpr std::array levels = {-5, -3, -1, 1, 2, 3,
                                4,  5,  6,  7, 9};  // that `adapt` chooses from; each costs more than the one before
 
@@ -51,6 +52,19 @@ bool may_be_compressed(Bytes data, compression::Workspace& space) {
     compressed_bytes += bytes;
   }
   return saves_something(compressed_bytes, samples * sample_bytes);
+}
+
+// Tables of more than 8 MiB would take some 50 MB a thread at the highest levels, and win little within a piece.
+size_t compress_whole(compression::Workspace& space, Bytes data, int level) {
+  ZSTD_CCtx* const context = space.compresses;
+  const auto set = [context](ZSTD_cParameter parameter, int value) {
+    CHECK(ZSTD_isError(ZSTD_CCtx_setParameter(context, parameter, value)) == 0);
+  };
+  CHECK(ZSTD_isError(ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters)) == 0);
+  set(ZSTD_c_compressionLevel, level);
+  if (level > levels.back()) set(ZSTD_c_chainLog, table_log_max);
+  if (level > levels.back()) set(ZSTD_c_hashLog, table_log_max);
+  return ZSTD_compress2(context, space.room.data(), space.room.size(), data.data(), data.size());
 }
 
 }  // namespace
@@ -76,11 +90,15 @@ Workspaces::Lease::~Lease() {
   }
 }
 
+size_t Workspaces::Lease::memory_bytes() const {
+  return ZSTD_sizeof_CCtx(space_->compresses) + ZSTD_sizeof_DCtx(space_->decompresses) + space_->room.size();
+}
+
 Bytes Compressor::compress(Bytes data, const Workspaces::Lease& lease) const {
   CHECK(data.size() <= piece_bytes);
   compression::Workspace& space = *lease;
   if (!may_be_compressed(data, space)) return {};
-  const size_t bytes = ZSTD_compressCCtx(space.compresses, space.room.data(), space.room.size(), data.data(), data.size(), level());
+  const size_t bytes = compress_whole(space, data, level());
   if (ZSTD_isError(bytes) != 0 || !saves_something(bytes, data.size())) return {};
   return Bytes(space.room).first(bytes);
 }

@@ -18,6 +18,9 @@ namespace compression {
 struct Workspace;
 }
 
+// With eight of them a process stays below the 256 MiB that it may have besides its pool.
+inline constexpr size_t workspace_bytes_max = 28u << 20;
+
 class Workspaces {
  public:
   Workspaces() = default;
@@ -33,6 +36,7 @@ class Workspaces {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     compression::Workspace& operator*() const { return *space_; }
+    [[nodiscard]] size_t memory_bytes() const;  // at most workspace_bytes_max
 
    private:
     Workspaces& from_;

@@ -57,6 +57,25 @@ TEST_CASE("compression__a_piece__comes_back_as_it_was") {
   CHECK(open_data(piece.buffer, piece.header).has_value());
 }
 
+TEST_CASE("compression__whatever_the_level__a_workspace_stays_within_its_memory") {
+  // Neither noise nor a pattern, so that a level uses what it asks for.
+  auto plain = noise(piece_bytes);
+  for (size_t i = 0; i < plain.size(); ++i) plain[i] &= i % 3 == 0 ? std::byte{0xff} : std::byte{0x07};
+  for (int level = 1; level <= compress_level_max; ++level) {
+    INFO(level);
+    Compressor compressor(level);
+    const Workspaces::Lease lease(compressor.workspaces());
+    const Bytes compressed = compressor.compress(plain, lease);
+    CHECK(compressed.size() < plain.size());
+    CHECK_FALSE(compressed.empty());
+    CHECK(lease.memory_bytes() <= workspace_bytes_max);
+    CHECK(lease.memory_bytes() > piece_bytes);
+    std::vector<std::byte> back(piece_bytes);
+    REQUIRE(ZSTD_decompress(back.data(), back.size(), compressed.data(), compressed.size()) == plain.size());
+    CHECK(back == plain);
+  }
+}
+
 TEST_CASE("compression__noise__is_left_as_it_is") {
   Compressor compressor(19);
   const Workspaces::Lease lease(compressor.workspaces());
