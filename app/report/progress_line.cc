@@ -131,7 +131,8 @@ void RateMeter::sample(Instant now, uint64_t bytes) {
   if (elapsed_s < 0.05) return;
   const double current = static_cast<double>(bytes - bytes_) / elapsed_s;
   const double weight = 1 - std::exp(-elapsed_s / settle_s);
-  rate_ = rate_ == 0 ? current : rate_ + weight * (current - rate_);
+  sum_ += weight * (current - sum_);
+  weights_ += weight * (1 - weights_);
   at_ = now;
   bytes_ = bytes;
 }

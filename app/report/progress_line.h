@@ -24,13 +24,16 @@ inline constexpr Duration stall_told_after = std::chrono::seconds(3);  // as lon
 class RateMeter {
  public:
   void sample(Instant now, uint64_t bytes);
-  [[nodiscard]] double bytes_per_s() const { return rate_; }
+  // A mean over time: what was slow for a moment at the beginning counts for that moment.
+  [[nodiscard]] double bytes_per_s() const { return weights_ > 0 ? sum_ / weights_ : 0; }
+  [[nodiscard]] bool is_settled() const { return weights_ >= settled_from; }  // it has seen about a second
 
  private:
   bool first_ = true;
   Instant at_{};
   uint64_t bytes_ = 0;
-  double rate_ = 0;
+  static constexpr double settled_from = 0.35;
+  double sum_ = 0, weights_ = 0;  // weights_: how much of sum_ is samples, and not the 0 that it began with
 };
 
 }  // namespace ccixfer::report

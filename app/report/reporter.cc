@@ -201,7 +201,8 @@ void Reporter::progress(const Moving& moving) {
     if (moving.timeout != forever) sample.gives_up_s = std::chrono::duration<double>(moving.timeout).count();
   }
   // Below a byte a second the smoothed rate is only the memory of one: no time of arrival can be told.
-  if (sample.stalled_s == 0 && moving.total_known && sample.bytes_per_s >= 1 && moving.bytes_total >= moving.bytes) {
+  if (sample.stalled_s == 0 && moving.total_known && impl.meter.is_settled() && sample.bytes_per_s >= 1 &&
+      moving.bytes_total >= moving.bytes) {
     sample.eta_s = static_cast<double>(moving.bytes_total - moving.bytes) / sample.bytes_per_s;
   }
   impl.put_event(progress_event(seconds(), sample));

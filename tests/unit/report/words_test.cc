@@ -135,23 +135,44 @@ TEST_CASE("format_seconds__each_place") {
   CHECK(format_seconds(360'000) == "100:00:00");
 }
 
+TEST_CASE("rate_meter__a_tiny_file_comes_first__counts_for_its_moment_only") {
+  RateMeter meter;
+  const Instant start{1h};
+  CHECK(meter.bytes_per_s() == 0);
+  meter.sample(start, 0);
+  meter.sample(start + 200ms, 6);
+  CHECK(meter.bytes_per_s() == Approx(30));
+  CHECK_FALSE(meter.is_settled());
+  uint64_t bytes = 6;
+  for (int i = 1; i <= 4; ++i) {
+    bytes += 65'000'000;
+    meter.sample(start + 200ms + i * 250ms, bytes);
+    if (i == 1) CHECK(meter.bytes_per_s() > 130e6);
+    if (i == 1) CHECK(meter.bytes_per_s() < 160e6);
+  }
+  CHECK(meter.is_settled());
+  CHECK(meter.bytes_per_s() > 200e6);
+  CHECK(meter.bytes_per_s() < 260e6);
+}
+
 TEST_CASE("rate_meter__begins_with_what_it_sees_and_follows_within_seconds") {
   RateMeter meter;
   const Instant start{1s};
   meter.sample(start, 1000);
   CHECK(meter.bytes_per_s() == 0);  // of one sample nothing can be said
   meter.sample(start + 1s, 3000);
-  CHECK(meter.bytes_per_s() == 2000);
+  CHECK(meter.bytes_per_s() == Approx(2000));
   meter.sample(start + 1s + 40ms, 9'000'000);  // too short to say anything
-  CHECK(meter.bytes_per_s() == 2000);
+  CHECK(meter.bytes_per_s() == Approx(2000));
   meter.sample(start + 2s, 3000);
-  // One second of nothing: exp(-1/2) of it stays.
-  CHECK(meter.bytes_per_s() == Approx(2000 * std::exp(-0.5)));
+  // A second ago counts exp(-1/2) of what is now.
+  const double fades = std::exp(-0.5);
+  const double after_nothing = 2000 * fades / (1 + fades);
+  CHECK(meter.bytes_per_s() == Approx(after_nothing));
   meter.sample(start + 3s, 500);  // another transfer: it begins anew, and the memory fades
-  CHECK(meter.bytes_per_s() == Approx(2000 * std::exp(-0.5)));
+  CHECK(meter.bytes_per_s() == Approx(after_nothing));
   meter.sample(start + 4s, 4500);
-  const double before = 2000 * std::exp(-0.5);
-  CHECK(meter.bytes_per_s() == Approx(before + (1 - std::exp(-0.5)) * (4000 - before)));
+  CHECK(meter.bytes_per_s() == Approx((4000 + 2000 * fades * fades) / (1 + fades + fades * fades)));
 }
 
 TEST_CASE("advised__what_where_and_what_to_do__each_once") {
