@@ -9,6 +9,7 @@
 
 #include "app/main/standard_io.h"
 #include "app/session/limits.h"
+#include "core/base/log.h"
 #include "core/base/units.h"
 #include "transports/verbs/verbs.h"
 
@@ -61,7 +62,10 @@ Result<void> judge_peer(Security& security, const trust::ProvedPeer& peer, const
     security.judge.decline(address, peer.id);
     return tl::unexpected(policy::declined(address, peer.id));
   }
-  return security.judge.remember(address, peer.id);
+  // As with ssh: the person has answered, and is asked again the next time.
+  if (auto kept = security.judge.remember(address, peer.id); !kept)
+    log(LogLevel::warning, "the peer is accepted this time only: {}", kept.error().message);
+  return {};
 }
 
 session::SealSetup seal_setup(const Security& security) {

@@ -97,6 +97,7 @@ Result<Verdict> DialledPeerJudge::judge_changed(const trust::ProvedPeer& peer, c
 Result<Verdict> DialledPeerJudge::judge_new(const trust::ProvedPeer& peer, const std::string& address, Person person) const {
   const std::string id = trust::to_string(peer.id);
   if (declined_.contains({address, id})) return tl::unexpected(declined(address, peer.id));
+  if (accepted_.contains({address, id})) return accepted("your answer");
   if (person == Person::present) {
     return Verdict{Verdict::Kind::ask,
                    fmt::format("The peer at {} is new. Its identity is\n  {}\nand `ccixfer id` there should print the same. "
@@ -120,7 +121,10 @@ bool DialledPeerJudge::may_know(std::string_view address) const {
 }
 
 Result<void> DialledPeerJudge::remember(std::string_view address, const trust::PeerId& id) {
-  return known_.remember(lower_case(address), id);
+  const std::string place = lower_case(address);
+  auto kept = known_.remember(place, id);
+  if (!kept) accepted_.emplace(place, trust::to_string(id));
+  return kept;
 }
 
 void DialledPeerJudge::decline(std::string_view address, const trust::PeerId& id) {

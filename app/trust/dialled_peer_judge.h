@@ -41,7 +41,7 @@ class DialledPeerJudge {
                                       const std::optional<trust::PeerId>& expected, Person person) const;
   // Whether a peer at this address could be accepted without a person by rules 2, 3 or 5: false, nobody is known there.
   [[nodiscard]] bool may_know(std::string_view address) const;
-  // The person said yes.
+  // The person said yes. On an error the file does not have it, and the answer holds for this process only.
   [[nodiscard]] Result<void> remember(std::string_view address, const trust::PeerId& id);
   // The person said no: that holds for this process, which may have more than one connection to that peer on its way.
   void decline(std::string_view address, const trust::PeerId& id);
@@ -55,7 +55,8 @@ class DialledPeerJudge {
 
   Peers peers_;
   KnownPeersFile known_;
-  std::set<std::pair<std::string, std::string>> declined_;  // address and identity, of answers that a person gave
+  // Addresses and identities, of answers that a person gave; of those to which it said yes, what the file could not take.
+  std::set<std::pair<std::string, std::string>> declined_, accepted_;
 };
 
 // The error when a person was asked and said no.

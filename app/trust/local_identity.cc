@@ -72,7 +72,13 @@ Result<LocalIdentity> make_for(const Places& places, WithoutIdentity without) {
     return LocalIdentity{std::move(*identity), {}, "", false};
   }
   const std::string file = places.key();
-  if (without == WithoutIdentity::refuse || file.empty()) {
+  if (file.empty()) {
+    return fail(
+        ErrorKind::authentication,
+        "no identity: this process has no home to look in: set HOME to the account's (an absolute path), or name a key in the "
+        "configuration ([identity] key), or use --insecure on a trusted network");
+  }
+  if (without == WithoutIdentity::refuse) {
     return fail(ErrorKind::authentication, "no identity: run `ccixfer keygen`, or use --insecure on a trusted network");
   }
   if (auto directory = make_directory_of(file); !directory) return tl::unexpected(directory.error());

@@ -134,6 +134,14 @@ TEST_CASE("judge__remembered__is_accepted_at_once_and_by_the_next_process") {
   CHECK(mode_of(rig.directory.path() + "/a") == 0700);
 }
 
+TEST_CASE("judge__a_person_said_yes_and_the_file_cannot_be_written__it_holds_for_this_process") {
+  DialledPeerJudge judge(Peers(), KnownPeersFile::load("").value());
+  refusal(judge.remember("tcp://DTN.lab:7000", id_of(5)), ErrorKind::usage);
+  CHECK(is_accepted(asked(judge, by_key(5))));
+  CHECK(is_asked(asked(judge, by_key(6))));
+  CHECK(is_asked(judge.judge(by_key(5), "tcp://other.lab:7000", std::nullopt, Person::present)));
+}
+
 TEST_CASE("judge__remembered_behind_a_line_without_its_end__gets_a_line_of_its_own") {
   const Rig rig;
   auto judge = rig.judge({}, "tcp://x:1 " + text_of(1));
