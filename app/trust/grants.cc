@@ -19,6 +19,18 @@ std::string in_toml(std::string_view path) {
   return text;
 }
 
+constexpr size_t prefixes_told_max = 4;
+
+// What is granted, as a list of words.
+std::string in_words(const std::vector<std::string>& prefixes) {
+  std::string words;
+  for (size_t i = 0; i < prefixes.size() && i < prefixes_told_max; ++i) {
+    if (i > 0) words += ", ";
+    words += prefixes[i].empty() ? "the whole root" : printable(prefixes[i]);
+  }
+  return prefixes.size() > prefixes_told_max ? words + " and others" : words;
+}
+
 }  // namespace
 
 std::string_view name_of(Direction direction) { return direction == Direction::write ? "write" : "read"; }
@@ -34,18 +46,23 @@ bool covers(const Grant& grant, std::string_view path) {
 Result<Grant> authorise(const trust::ProvedPeer& peer, const program::PeerConfig* table, Direction direction,
                         std::string_view path) {
   const std::string_view verb = name_of(direction);
+  const std::string_view side = direction == Direction::write ? "receiver" : "server";
   const std::string what = fmt::format("not authorised: {} may not {} {}", trust::to_string(peer.id), verb,
                                        path.empty() ? "the whole root" : printable(path));
   if (table == nullptr) {
-    return fail(ErrorKind::not_authorised,
-                fmt::format("{}: add to the receiver's configuration: [peer.NAME] id = \"{}\" {} = [\"{}\"]", what,
-                            trust::to_string(peer.id), verb, in_toml(path)));
+    return fail(ErrorKind::not_authorised, fmt::format("{}: add to the {}'s configuration: [peer.NAME] id = \"{}\" {} = [\"{}\"]",
+                                                       what, side, trust::to_string(peer.id), verb, in_toml(path)));
   }
   Grant grant;
   grant.prefixes = direction == Direction::write ? table->write : table->read;
-  if (!covers(grant, path)) {
-    return fail(ErrorKind::not_authorised, fmt::format("{}: add to [peer.{}] of the receiver's configuration: {} = [\"{}\"]", what,
-                                                       printable(table->name), verb, in_toml(path)));
+  if (!covers(grant, path) && grant.prefixes.empty()) {
+    return fail(ErrorKind::not_authorised, fmt::format("{}: add to [peer.{}] of the {}'s configuration: {} = [\"{}\"]", what,
+                                                       printable(table->name), side, verb, in_toml(path)));
+  }
+  if (!covers(grant, path)) {  // a second key of that name would be wrong
+    return fail(ErrorKind::not_authorised,
+                fmt::format("{}: it may {} {}: put \"{}\" into the list {} of [peer.{}] of the {}'s configuration", what, verb,
+                            in_words(grant.prefixes), in_toml(path), verb, printable(table->name), side));
   }
   grant.name = table->name;
   grant.quota_bytes = table->quota_bytes;

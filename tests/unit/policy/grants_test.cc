@@ -78,7 +78,17 @@ TEST_CASE("grants__a_peer_without_a_table__is_told_its_id_and_the_lines_to_add")
 TEST_CASE("grants__a_peer_with_a_table__is_told_what_to_add_there") {
   const auto peer = writer({"in"});
   const auto words = refusal(authorise(by_key(1), &peer, Direction::write, "other"), ErrorKind::not_authorised);
-  contains(words, text_of(1) + " may not write other: add to [peer.lab] of the receiver's configuration: write = [\"other\"]");
+  contains(words, text_of(1) +
+                      " may not write other: it may write in: put \"other\" into the list write of [peer.lab] of the "
+                      "receiver's configuration");
+  const auto none = writer({});
+  contains(refusal(authorise(by_key(1), &none, Direction::write, "other"), ErrorKind::not_authorised),
+           ": add to [peer.lab] of the receiver's configuration: write = [\"other\"]");
+  contains(refusal(authorise(by_key(1), &peer, Direction::read, "other"), ErrorKind::not_authorised),
+           ": add to [peer.lab] of the server's configuration: read = [\"other\"]");
+  const auto many = writer({"a", "b", "c", "d", "e"});
+  contains(refusal(authorise(by_key(1), &many, Direction::write, ""), ErrorKind::not_authorised),
+           "may not write the whole root: it may write a, b, c, d and others: put \".\" into the list write of");
 }
 
 TEST_CASE("grants__a_path_with_odd_bytes__stays_one_line_and_one_string") {
