@@ -23,6 +23,18 @@ bool same_number(const ports::FileIdentity& a, const ports::FileIdentity& b) {
   return a.type == b.type && a.device == b.device && a.inode == b.inode;
 }
 
+// The length of the longest path above (or equal to) both.
+size_t common_path_bytes(std::string_view a, std::string_view b) {
+  const size_t shorter = std::min(a.size(), b.size());
+  const auto at =
+      static_cast<size_t>(std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(shorter), b.begin()).first - a.begin());
+  const bool a_ends = at == a.size() || a[at] == '/';
+  const bool b_ends = at == b.size() || b[at] == '/';
+  if (a_ends && b_ends) return at;
+  const size_t slash = a.substr(0, at).rfind('/');
+  return slash == std::string_view::npos ? 0 : slash;
+}
+
 bool is_in(std::string_view path, std::string_view outer) {
   return outer.empty() || path == outer || (path.size() > outer.size() && path.starts_with(outer) && path[outer.size()] == '/');
 }
@@ -67,8 +79,7 @@ int KnownDirectories::open(std::string_view path, Seen& seen, HeldDirectoryRef& 
   if (root_ < 0) return -ENOENT;
   Expected expected;
   if (find(path, expected) && expected.held) {
-    Looking looking{seen, nullptr, {}};
-    if (const int error = look_at(path, expected, looking); error < 0) return error;
+    if (const int error = look_at(path, expected, seen); error < 0) return error;
     out = std::move(expected.held);
     return 0;
   }
@@ -179,9 +190,10 @@ void KnownDirectories::forget(std::string_view path) {
 }
 
 // By its name in its parent, as whoever reads the tree will find it; and so are the parents that are held.
-int KnownDirectories::look_at(std::string_view path, const Expected& expected, Looking& looking) {
+int KnownDirectories::look_at(std::string_view path, const Expected& expected, Seen& seen) {
+  OpenedParent opened;
   size_t end = path.size();
-  while (end > 0 && !looking.seen.chains.contains(path.substr(0, end))) {
+  while (end > 0 && !seen.chains.contains(path.substr(0, end))) {
     const size_t slash = path.substr(0, end).rfind('/');
     end = slash == std::string_view::npos ? 0 : slash;
   }
@@ -189,29 +201,49 @@ int KnownDirectories::look_at(std::string_view path, const Expected& expected, L
     end = std::min(path.find('/', end + 1), path.size());
     const std::string_view so_far = path.substr(0, end);
     Expected above;
-    if (!looking.seen.paths.contains(so_far) && (end == path.size() || (find(so_far, above) && above.held))) {
-      if (const int error = look_at_one(so_far, end < path.size() ? above : expected, looking); error < 0) return error;
-      looking.seen.paths.emplace(so_far);
+    if (!seen.paths.contains(so_far) && (end == path.size() || (find(so_far, above) && above.held))) {
+      const Expected& there = end < path.size() ? above : expected;
+      const bool parent_is_checked = seen.paths.contains(split_path(so_far).parent);
+      if (const int error = look_at_one(so_far, there, parent_is_checked, opened); error < 0) return error;
+      seen.paths.emplace(so_far);
     }
-    looking.seen.chains.emplace(so_far);
+    seen.chains.emplace(so_far);
   }
   return 0;
 }
 
-int KnownDirectories::look_at_one(std::string_view path, const Expected& expected, Looking& looking) {
+// As look_at. A pass over all directories of a large tree is on the way of its end, so it makes no copies of their paths.
+int KnownDirectories::look_at_next(std::string_view path, const Expected& expected, Pass& pass) {
+  size_t end = common_path_bytes(pass.last, path);
+  while (!pass.checked.empty() && pass.checked.back() > end) pass.checked.pop_back();
+  pass.last.assign(path);
+  while (end < path.size()) {
+    const bool parent_is_checked = !pass.checked.empty() && pass.checked.back() == end;
+    end = std::min(path.find('/', end + 1), path.size());
+    const std::string_view so_far = path.substr(0, end);
+    Expected above;
+    if (end < path.size() && !(find(so_far, above) && above.held)) continue;
+    const Expected& there = end < path.size() ? above : expected;
+    if (const int error = look_at_one(so_far, there, parent_is_checked, pass.opened); error < 0) return error;
+    pass.checked.push_back(end);
+  }
+  return 0;
+}
+
+int KnownDirectories::look_at_one(std::string_view path, const Expected& expected, bool parent_is_checked, OpenedParent& opened) {
   const SplitPath split = split_path(path);
   Expected above;
   int parent = root_;
-  if (!split.parent.empty() && find(split.parent, above) && above.held && looking.seen.paths.contains(split.parent)) {
+  if (!split.parent.empty() && parent_is_checked && find(split.parent, above) && above.held) {
     parent = above.held->fd();
   } else if (!split.parent.empty()) {
-    if (looking.parent_path != split.parent) {
+    if (opened.path != split.parent) {
       const int fd = files_.open(root_, split.parent, {.directory = true, .anchor = true}, 0);
       if (fd < 0) return leads_elsewhere(fd) ? -ESTALE : fd;
-      looking.parent = std::make_shared<HeldFile>(files_, fd);
-      looking.parent_path = split.parent;
+      opened.held = std::make_shared<HeldFile>(files_, fd);
+      opened.path = split.parent;
     }
-    parent = looking.parent->fd();
+    parent = opened.held->fd();
   }
   ports::FileIdentity identity;
   ports::FileStat stat;
@@ -224,13 +256,12 @@ int KnownDirectories::look_at_one(std::string_view path, const Expected& expecte
 }
 
 int KnownDirectories::look(const Paths& paths, std::string& path_that_is) {
-  Seen seen;
-  Looking looking{seen, nullptr, {}};
+  Pass pass;
   for (const std::string& path : paths) {
     path_that_is = path;
     Expected expected;
     if (!find(path, expected)) continue;
-    if (const int error = look_at(path, expected, looking); error < 0) return error;
+    if (const int error = look_at_next(path, expected, pass); error < 0) return error;
   }
   return 0;
 }
@@ -272,10 +303,9 @@ int KnownDirectories::shut(const std::string& path) {
 }
 
 int KnownDirectories::look_at_gone(const Gone& gone) {
-  Seen seen;
-  Looking looking{seen, nullptr, {}};
+  Pass pass;
   for (const auto& [name, expected] : gone) {
-    if (const int error = look_at(name, expected, looking); error < 0) return error;
+    if (const int error = look_at_next(name, expected, pass); error < 0) return error;
   }
   return 0;
 }

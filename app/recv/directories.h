@@ -82,11 +82,16 @@ class KnownDirectories {
   };
   using Map = std::map<std::string, Known, std::less<>>;
   using Gone = std::vector<std::pair<std::string, Expected>>;  // forgotten
-  // Checks several; those that stand beside one another cost one open.
-  struct Looking {
-    Seen& seen;
-    HeldFileRef parent;
-    std::string parent_path;
+  // The directory that was opened last to look into it: those that stand beside one another cost one open.
+  struct OpenedParent {
+    HeldFileRef held;
+    std::string path;
+  };
+  // Checks several, in the order of their paths. What lies above a path has mostly been checked with the one before it.
+  struct Pass {
+    std::string last;             // the path before
+    std::vector<size_t> checked;  // where those directories of `last` end that were checked, itself included
+    OpenedParent opened;
   };
 
   [[nodiscard]] bool find(std::string_view path, Expected& out);
@@ -98,8 +103,9 @@ class KnownDirectories {
   void let_go_of_all();
   void remember_generation(Expected& expected, int fd);
   Map::iterator erase(Map::iterator at);
-  [[nodiscard]] int look_at(std::string_view path, const Expected& expected, Looking& looking);
-  [[nodiscard]] int look_at_one(std::string_view path, const Expected& expected, Looking& looking);
+  [[nodiscard]] int look_at(std::string_view path, const Expected& expected, Seen& seen);
+  [[nodiscard]] int look_at_next(std::string_view path, const Expected& expected, Pass& pass);
+  [[nodiscard]] int look_at_one(std::string_view path, const Expected& expected, bool parent_is_checked, OpenedParent& opened);
   [[nodiscard]] int look_at_gone(const Gone& gone);
   [[nodiscard]] int as_known(std::string_view path, int error);
 

@@ -381,6 +381,36 @@ TEST_CASE("directories_held__one_that_may_not_be_read__is_known_all_the_same") {
   CHECK(which == "a");
 }
 
+// '-' comes before '/', so "a-b" stands between "a" and what is in it.
+TEST_CASE("directories_held__any_one_of_many_is_made_anew__a_pass_over_all_names_it") {
+  const std::vector<std::string> names = {"a", "a-b", "a-b/c", "a/b", "a/b-c", "a/b/c", "a/b/d", "a/c", "ab", "b", "b/c/d"};
+  const size_t descriptors_max = GENERATE(0u, 32u, 4096u);  // of a session: none is held, two, or all
+  const std::string moved = GENERATE_COPY(from_range(names));
+  INFO(moved << ", " << descriptors_max);
+  Shelf shelf(descriptors_max, names);
+  for (const std::string& name : names) REQUIRE(shelf.open(name) == 0);
+  std::string which;
+  REQUIRE(shelf.known->look_at_all(which) == 0);
+  // Another directory of that name, with the same directories in it: only the one itself is another.
+  fs::rename(shelf.temporary.path(moved), shelf.temporary.path("away"));
+  fs::create_directory(shelf.temporary.path(moved));
+  for (const auto& entry : fs::directory_iterator(shelf.temporary.path("away")))
+    fs::rename(entry.path(), fs::path(shelf.temporary.path(moved)) / entry.path().filename());
+  CHECK(shelf.known->look_at_all(which) == -ESTALE);
+  CHECK(which == moved);
+}
+
+TEST_CASE("directories_held__a_directory_above_that_no_one_asked_for_is_moved__what_is_in_it_is_elsewhere") {
+  Shelf shelf(4096, {"a/b/c"});
+  REQUIRE(shelf.open("a/b") == 0);  // held, and not among those that are looked at
+  REQUIRE(shelf.open("a/b/c") == 0);
+  fs::rename(shelf.temporary.path("a/b"), shelf.temporary.path("a/away"));
+  fs::create_directory(shelf.temporary.path("a/b"));
+  fs::rename(shelf.temporary.path("a/away/c"), shelf.temporary.path("a/b/c"));
+  std::string which;
+  CHECK(shelf.known->look({"a/b/c"}, which) == -ESTALE);
+}
+
 TEST_CASE("directories_held__a_path_that_leads_elsewhere__is_told_from_a_disk_that_fails") {
   for (const bool known_before : {true, false}) {
     for (const int error : {ENOENT, ENOTDIR, ELOOP, EXDEV, ESTALE, EACCES, EIO}) {
