@@ -17,9 +17,8 @@ bool DeleteQueue::turn(bool is_whole) {
   return false;
 }
 
-session::Deletions news_of(const DeleteStep& step, const session::Tally& tally, bool wants_names) {
+session::Deletions news_of(const DeleteStep& step, const session::Tally& tally) {
   session::Deletions news{tally.deleted, tally.delete_failed, tally.delete_skipped, {}};
-  if (!wants_names) return news;
   for (const Deleted& one : step.deleted) news.names.push_back({one.is_directory, false, one.path});
   return news;
 }

@@ -30,7 +30,7 @@ class DeleteQueue {
   bool is_over_ = false;
 };
 
-// What the source is told of a step: the counts of the transfer, and the names if it wants them.
-[[nodiscard]] session::Deletions news_of(const DeleteStep& step, const session::Tally& tally, bool wants_names);
+// What the source is told of a step: the counts of the transfer, and the names.
+[[nodiscard]] session::Deletions news_of(const DeleteStep& step, const session::Tally& tally);
 
 }  // namespace ccixfer::recv

@@ -340,8 +340,7 @@ void Destination::Impl::on_deleted(const DeleteStep& step) {
   for (const std::string& line : step.failures) session_.tell_failure(line);
   for (const std::string& line : step.warnings) session_.warn(line);
   if (!options_.asked) {
-    const bool wants_names = (options_.options & (session::option_itemize | session::option_dry_run)) != 0;
-    for (const Message& message : session::cut(news_of(step, results_.tally(), wants_names))) outbox_.post(message);
+    for (const Message& message : session::cut(news_of(step, results_.tally()))) outbox_.post(message);
   }
   if (step.fatal) session_.fail(*step.fatal);
 }

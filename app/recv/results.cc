@@ -206,7 +206,7 @@ void Results::deleted(const DeleteStep& step) {
     if (is_dry && !record_->say_of_deletion(one.path)) continue;
     const session::EntryType type = one.is_directory ? session::EntryType::directory : session::EntryType::file;
     const std::string name = session::item_name(one.path, type);
-    if (is_dry) observer_.on_file(name, 0, "would-delete", {});
+    observer_.on_file(name, 0, is_dry ? "would-delete" : "deleted", {});
     if ((options_ & session::option_itemize) != 0) observer_.on_item({std::string(session::letters_of_deletion), name, {}});
   }
 }

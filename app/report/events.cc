@@ -173,10 +173,12 @@ std::string done_event(double t, const Done& done) {
   Json json = begin("done", t);
   json["status"] = row.name;
   json["exit"] = row.exit_code;
+  if (done.kind != ErrorKind::ok) json["reason"] = words(done.reason.empty() ? row.words : done.reason);
   put_counts(json, done.counts);
   json["seconds"] = std::round(done.seconds * 1e6) / 1e6;
   json["bytes_per_s"] = done.seconds > 0 ? std::round(static_cast<double>(done.counts.bytes) / done.seconds) : 0.0;
   if (done.counts.helped) json["helped"] = true;
+  if (done.others.deleted > 0) json["deleted"] = done.others.deleted;
   if (!done.counters.empty()) {
     Json counters = Json::object();
     for (const auto& [name, value] : done.counters) counters[name] = value;

@@ -80,7 +80,8 @@ struct Others {
 
 struct Done {
   ErrorKind kind = ErrorKind::ok;
-  Counts counts;
+  std::string reason = {};  // for people; told of what did not end well
+  Counts counts = {};
   double seconds = 0;
   Others others = {};
   std::vector<std::pair<std::string, uint64_t>> counters;  // all of them, by name

@@ -221,7 +221,7 @@ void Reports::deleted(const session::Deletions& deletions) {
     const std::string deleted = std::exchange(deleted_path_, {});
     if (is_dry_ && !record_->say_of_deletion(deleted)) continue;
     const std::string path = session::item_name(deleted, name.is_directory ? EntryType::directory : EntryType::file);
-    if (is_dry_) observer_.on_file(path, 0, "would-delete", {});
+    observer_.on_file(path, 0, is_dry_ ? "would-delete" : "deleted", {});
     if (itemizes_) observer_.on_item({std::string(session::letters_of_deletion), path, {}});
   }
 }

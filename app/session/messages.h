@@ -249,7 +249,7 @@ struct Same {
 };
 
 // destination -> source: what --delete has done since the last one; the counts are those of the session so far. It comes before the
-// Summary. Names come with option_itemize and in a dry run only.
+// Summary.
 struct Deletions {
   struct Name {
     bool is_directory = false;

@@ -2,7 +2,7 @@
 import os
 import subprocess
 
-from lab import check
+from lab import check, events_of
 from test_sync_options import both_ways, rooted, run
 
 
@@ -68,6 +68,26 @@ def test_delete__push_and_pull__what_the_source_lacks_goes_and_the_rest_stays():
             check(names_below(arrived) == ["same", "sub", "sub/a.keep", "sub/f"], f"{names_below(arrived)}")
             check(os.stat(arrived / "sub").st_mtime_ns == os.stat(source / "sub").st_mtime_ns, "the directory has another time")
             check(run([*job, "-q"]).stdout == "", "a second run has something to do")
+
+
+def test_delete__verbose_and_json__names_and_counts_what_went():
+    with rooted("delete-told") as lab:
+        _, ways = both_ways(lab, "--delete")
+        for job, arrived in ways:
+            for more in (("-v",), ("--json",)):
+                (arrived / "old/deep").mkdir(parents=True)
+                (arrived / "old/deep/x").write_text("old")
+                ended = run([*job, *more])
+                check(ended.returncode == 0, ended.stderr)
+                if "-v" in more:
+                    told = [line for line in ended.stderr.splitlines() if line.startswith("deleted ")]
+                    check(sorted(told) == [f"deleted old/{name} (0 bytes)" for name in ("", "deep/", "deep/x")], ended.stderr)
+                    check(", 3 deleted" in ended.stderr, ended.stderr)
+                    continue
+                events = events_of(ended.stdout)
+                told = [event["path"] for event in events if event["event"] == "file" and event["status"] == "deleted"]
+                check(sorted(told) == ["old/", "old/deep/", "old/deep/x"], f"{told}")
+                check(events[-1]["deleted"] == 3 and "reason" not in events[-1], f"{events[-1]}")
 
 
 def test_delete__a_source_that_cannot_be_listed__deletes_nothing():

@@ -50,6 +50,7 @@ int say_and_leave(const Error& error, int json_fd) {
   if (json_fd >= 0) {
     report::Done done;
     done.kind = error.kind;
+    done.reason = error.message;
     std::FILE* const to = json_fd == STDERR_FILENO ? stderr : stdout;
     std::fputs((report::done_event(0, done) + "\n").c_str(), to);
     std::fflush(to);
@@ -298,6 +299,7 @@ int run_program(int argc, char** argv) {
   if (end.error.kind != ErrorKind::ok) (*reporter)->error(below_its_lines(end.error));
   report::Done done;
   done.kind = end.error.kind;
+  done.reason = end.error.message;
   done.counts = counts_of(end.tally);
   const bool transfer = std::holds_alternative<SendCommand>(*command) || std::holds_alternative<ReceiveCommand>(*command);
   (*reporter)->done(done, counted.counters, transfer);

@@ -194,6 +194,7 @@ TEST_CASE("results__deletions_of_later_sessions__count_with_the_earlier_ones") {
   step.deleted = {{"old", false}, {"gone", true}};
   rig.results.deleted(step);
   CHECK(rig.tally().deleted == 2);
+  for (const Deleted& one : step.deleted) CHECK(rig.notes.files[one.is_directory ? one.path + "/" : one.path] == "deleted");
   Results later(rig.record, rig.notes);
   CHECK(later.deleted_before() == 2);
   later.deleted({});

@@ -63,6 +63,12 @@ TEST_CASE("event_lines__ended_and_done__the_same_counts_in_the_same_order") {
   done.counters = {{"b", 2}, {"a", 1}};
   CHECK(done_event(1, done) == R"({"event":"done","t":1.0,"status":"ok","exit":0,)" + counts +
                                    R"(,"seconds":1.6,"bytes_per_s":2.0,"counters":{"b":2,"a":1}})");
+  done.counters.clear();
+  done.kind = ErrorKind::partial;
+  done.reason = "one failed";
+  done.others.deleted = 7;
+  CHECK(done_event(1, done) == R"({"event":"done","t":1.0,"status":"partial","exit":23,"reason":"one failed",)" + counts +
+                                   R"(,"seconds":1.6,"bytes_per_s":2.0,"deleted":7})");
 }
 
 TEST_CASE("event_lines__of_routers_and_devices") {

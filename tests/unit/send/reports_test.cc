@@ -235,5 +235,15 @@ TEST_CASE("reports__dry_run_of_a_later_session__what_it_would_delete_is_told_onc
   CHECK(bench.seen.items == std::vector<std::string>{"*deleting   old", "*deleting   gone/"});
 }
 
+TEST_CASE("reports__what_was_deleted__is_told_by_name") {
+  ReportBench bench;
+  bench.reports.deleted({2, 0, 0, {{false, true, "o"}, {false, false, "ld"}, {true, false, "gone"}}});
+  CHECK(bench.reports.tally().deleted == 2);
+  CHECK(bench.seen.files.size() == 2);
+  CHECK(bench.seen.find("old")->status == "deleted");
+  CHECK(bench.seen.find("gone/")->status == "deleted");
+  CHECK(bench.seen.items.empty());
+}
+
 }  // namespace
 }  // namespace ccixfer::send_test
