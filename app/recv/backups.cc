@@ -34,7 +34,7 @@ bool Backups::is_backup(std::string_view path) const {
 
 int Backups::keep(int parent, std::string_view path, Before before) {
   if ((before == Before::removed && is_backup(path)) || kept_->has(path)) return 0;
-  const int error = keep_what_stands(parent, path);
+  const int error = keep_what_stands(parent, path, before);
   if (error >= 0) kept_->add(path);
   return error;
 }
@@ -58,7 +58,7 @@ bool Backups::has_no_place(int directory, const std::string& name) const {
   return is_empty_directory(files_, directory, name) == -ENOTEMPTY;
 }
 
-int Backups::keep_what_stands(int parent, std::string_view path) {
+int Backups::keep_what_stands(int parent, std::string_view path, Before before) {
   const std::string_view original = split_path(path).name;
   ports::FileStat stat;
   const int found = files_.stat_at(parent, original, stat, false);
@@ -68,13 +68,13 @@ int Backups::keep_what_stands(int parent, std::string_view path) {
   const std::lock_guard lock(mutex_);
   if (!how_.directory) {
     if (const int error = free_name(split_path(path).parent, name); error < 0) return error;
-    return keep_in(parent, name, parent, original, stat);
+    return keep_in(parent, name, parent, original, stat, before);
   }
   const std::string below(below_base(path, base_, false));
   if (const int error = free_name(join_path(how_.directory->path, split_path(below).parent), name); error < 0) return error;
   if (const int error = open_twin(split_path(below).parent); error < 0) return error;
   const MadeWritable writable(files_, twin_->fd(), policy_.uid);
-  const int kept = keep_in(twin_->fd(), name, parent, original, stat);
+  const int kept = keep_in(twin_->fd(), name, parent, original, stat, before);
   if (kept < 0) return kept;
   // The last sync of the session is of the root's own file system.
   if (how_.directory->outside) return files_.fsync(twin_->fd());
@@ -137,7 +137,10 @@ int Backups::sync_all() {
   return error;
 }
 
-int Backups::keep_in(int directory, const std::string& name, int parent, std::string_view original, const ports::FileStat& stat) {
+// What is removed has one name at any moment of a power cut: the old one, or the backup's.
+int Backups::keep_in(int directory, const std::string& name, int parent, std::string_view original, const ports::FileStat& stat,
+                     Before before) {
+  if (before == Before::removed && files_.rename_at(parent, original, directory, name) >= 0) return 0;
   int error = files_.link_at(parent, original, directory, name);
   if (error == -EEXIST) {  // an earlier backup
     error = files_.unlink_at(directory, name, false);
@@ -145,7 +148,8 @@ int Backups::keep_in(int directory, const std::string& name, int parent, std::st
     if (error == -ENOTEMPTY) return -session::errno_of_no_backup;  // of the file itself it would mean something else
     if (error >= 0) error = files_.link_at(parent, original, directory, name);
   }
-  return is_unlinkable(error) ? copy(directory, name, parent, original, stat) : error;
+  if (is_unlinkable(error)) error = copy(directory, name, parent, original, stat);
+  return error >= 0 && before == Before::removed ? files_.fsync(directory) : error;
 }
 
 int Backups::copy(int directory, const std::string& name, int parent, std::string_view original, const ports::FileStat& stat) {

@@ -40,7 +40,7 @@ class Backups {
     removed,   // it makes room for something else, or is deleted: then what is a backup itself is not kept
   };
   // What stands at `path`, whose last part is in `parent`: once in a transfer, as what stands there later is the transfer's own. 0,
-  // also when nothing stands there, or a directory; or -errno: it must not be replaced.
+  // also when nothing stands there, or a directory; or -errno: it must not be replaced. What is to be removed may be gone then.
   [[nodiscard]] int keep(int parent, std::string_view path, Before before);
   // The source has something at `path`, which is decided from here on: no backup takes that name, but the next one of its kind.
   void note(std::string_view path);
@@ -63,7 +63,7 @@ class Backups {
   void take(const std::string& path);
   [[nodiscard]] int free_name(std::string_view directory, std::string& name);
   [[nodiscard]] std::string as_one(std::string path) const;
-  [[nodiscard]] int keep_what_stands(int parent, std::string_view path);
+  [[nodiscard]] int keep_what_stands(int parent, std::string_view path, Before before);
   [[nodiscard]] bool has_no_place(int directory, const std::string& name) const;
   [[nodiscard]] int sync_all();
   [[nodiscard]] int open_top();
@@ -72,7 +72,7 @@ class Backups {
   [[nodiscard]] int make_twin(int parent, std::string_view name, const std::string& directory);
   void give(int fd, int original, const Current& attributes, Extended which) const;
   [[nodiscard]] int keep_in(int directory, const std::string& name, int parent, std::string_view original,
-                            const ports::FileStat& stat);
+                            const ports::FileStat& stat, Before before);
   [[nodiscard]] int copy(int directory, const std::string& name, int parent, std::string_view original,
                          const ports::FileStat& stat);
 

@@ -58,7 +58,7 @@ void EntryDecider::Job::decide_directory(const Entry& entry, uint64_t index, Dec
   if (found == 0) {
     int error = session_.backups_ != nullptr ? session_.backups_->keep(parent_->fd(), decision.path, Backups::Before::removed) : 0;
     if (error >= 0) error = files_.unlink_at(parent_->fd(), name, false);
-    if (error < 0) {
+    if (error < 0 && error != -ENOENT) {
       failed_or_fatal(decision, error);
       return;
     }
@@ -116,6 +116,7 @@ int EntryDecider::Job::make_room(const std::string& path, std::string_view name)
 int EntryDecider::Job::replace_by(std::string_view temporary, const std::string& path) {
   const std::string_view name = split_path(path).name;
   int error = session_.backups_ != nullptr ? session_.backups_->keep(parent_->fd(), path, Backups::Before::replaced) : 0;
+  if (error >= 0 && session_.backups_ != nullptr) error = session_.backups_->sync();
   if (error >= 0) error = files_.rename_at(parent_->fd(), temporary, parent_->fd(), name);
   if (error == -EISDIR || error == -ENOTEMPTY || error == -EEXIST) {
     error = files_.unlink_at(parent_->fd(), name, true);

@@ -293,7 +293,9 @@ bool Deletions::remove(Frame& in, const std::string& path, bool is_directory, De
     if (is_read_only(in.stat, policy_.uid) && !in.was_changed) files_.set_mode(fd, in.stat.mode | owner_writes);
     in.was_changed = true;
     if (!is_directory && backups_ != nullptr) error = backups_->keep(fd, path, Backups::Before::removed);
+    const bool may_be_gone = error >= 0 && !is_directory && backups_ != nullptr;
     if (error >= 0) error = files_.unlink_at(fd, split_path(path).name, is_directory);
+    if (may_be_gone && error == -ENOENT) error = 0;
     if (is_directory && error >= 0) known_.forget(path);
   }
   if (dry() && !is_directory && backups_ != nullptr && fd >= 0) error = backups_->would_keep(fd, path, Backups::Before::removed);
