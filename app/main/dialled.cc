@@ -332,6 +332,9 @@ void DialledTransfer::judge(Instant now) {
     }
     return end_attempt(now, end, error != nullptr && (is_passing(end.kind) || had_changes));
   }
+  // The peer said why, and may have closed the connection in the same breath.
+  if (!attempt.role && attempt.forwarder.was_aborted() && attempt.forwarder.lost())
+    return end_attempt(now, *attempt.forwarder.lost(), is_passing(attempt.forwarder.lost()->kind));
   if (attempt.dialler.session_lost()) {
     return end_attempt(now, {ErrorKind::network, "the peer no longer knows the session: " + plan_.uri}, true);
   }

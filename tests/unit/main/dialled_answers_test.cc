@@ -1,4 +1,4 @@
-// A dialled transfer whose person at the terminal was asked about the peer.
+// What a dialled transfer makes of answers: of the person at the terminal who was asked about the peer, and of the peer itself.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/main/dialled_rig.h"
@@ -46,6 +46,20 @@ TEST_CASE("dialled__the_process_was_stopped__that_time_is_not_the_peers") {
   rig.turn();
   CHECK(rig.transfer->stalled(rig.now) < 1s);
   CHECK_FALSE(rig.transfer->ended());
+}
+
+// As through a router: the refusal and the end of the connection come in one turn.
+TEST_CASE("dialled__a_peer_refuses_and_hangs_up_at_once__its_reason_counts") {
+  DialledRig rig;
+  rig.opens = false;
+  REQUIRE(rig.run([&] { return rig.peer_asked(); }));
+  rig.post(session::Abort{ErrorKind::not_authorised, "not there"});
+  rig.far->hub->turn(rig.now);
+  rig.far->transport->cut_all();
+  REQUIRE(rig.run_to_the_end());
+  CHECK(rig.transfer->result().kind == ErrorKind::not_authorised);
+  CHECK(rig.transfer->result().message.find("not there") != std::string::npos);
+  CHECK(rig.retries().empty());
 }
 
 }  // namespace
