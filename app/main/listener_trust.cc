@@ -4,15 +4,16 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <utility>
 
 #include "app/main/confinement.h"
 #include "app/main/process_trust.h"
 #include "app/main/session_trust.h"
+#include "app/main/standard_io.h"
 #include "app/trust/private_file.h"
 #include "core/base/units.h"
+#include "core/trust/secret.h"
 
 namespace ccixfer::program {
 namespace {
@@ -20,6 +21,16 @@ namespace {
 template <typename Unit>
 int64_t wall_time() {
   return std::chrono::duration_cast<Unit>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// Whoever reads the line may use it, so it goes to the one place where the user looks for it, into no log and no event, and stays
+// in no buffer of this process. A ticket that nobody has is of no use: nobody would come.
+Result<void> print_ticket(const trust::Ticket& ticket, int to) {
+  constexpr const char* cannot_print = "cannot print the ticket";
+  std::string line = trust::to_text(ticket);
+  auto printed = write_text(line, to, cannot_print);
+  trust::wipe({reinterpret_cast<uint8_t*>(line.data()), line.size()});
+  return printed ? write_text("\n", to, cannot_print) : printed;
 }
 
 }  // namespace
@@ -84,7 +95,6 @@ void ListenerTrust::add_to(sandbox::Plan& plan) const {
     plan.places.push_back({security_->places.state, access});
 }
 
-// Whoever reads the line may use it, so it goes to the one place where the user looks for it, and into no log and no event.
 Result<void> ListenerTrust::ready(const std::vector<std::string>& uris) {
   if (!listen_.ticket || !security_) return {};
   policy::TicketTerms terms;
@@ -94,10 +104,7 @@ Result<void> ListenerTrust::ready(const std::vector<std::string>& uris) {
   terms.uses = listen_.ticket_uses;
   const auto ticket = tickets_->issue(terms, security_->identity.identity.id(), uris);
   if (!ticket) return tl::unexpected(ticket.error());
-  std::FILE* to = common_.json ? stderr : stdout;
-  std::fputs((trust::to_text(*ticket) + "\n").c_str(), to);
-  std::fflush(to);
-  return {};
+  return print_ticket(*ticket, common_.json ? STDERR_FILENO : STDOUT_FILENO);
 }
 
 Result<void> ListenerTrust::reload() {

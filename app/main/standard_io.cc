@@ -30,6 +30,12 @@ ssize_t write_some(int to, const char* bytes, size_t count, bool stored) {
   return ::write(to, bytes, stored ? count : std::min<size_t>(count, PIPE_BUF));
 }
 
+Error cannot_write(int problem, const char* what, const char* where) {
+  const bool is_full = kind_of_file_errno(problem) == ErrorKind::no_space;
+  return {ErrorKind::file_io, fmt::format("{}: {}: {}: {}", what, where, std::strerror(problem),
+                                          is_full ? "make room there" : "give it to something that reads all of it")};
+}
+
 }  // namespace
 
 bool wait_until_ready(int fd, short events) {
@@ -39,6 +45,26 @@ bool wait_until_ready(int fd, short events) {
     pollfd ready{fd, events, 0};
     if (::poll(&ready, 1, look_every_ms) > 0) return true;
   }
+}
+
+namespace {
+
+Result<void> write_all(int to, std::string_view bytes, bool stored, const char* what, const char* where) {
+  while (!bytes.empty()) {
+    if (!wait_until_ready(to, POLLOUT)) return tl::unexpected(told_to_end);
+    const ssize_t wrote = write_some(to, bytes.data(), bytes.size(), stored);
+    if (wrote < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (wrote <= 0) return tl::unexpected(cannot_write(errno, what, where));
+    bytes.remove_prefix(static_cast<size_t>(wrote));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_text(std::string_view text, int to, const char* what) {
+  const char* const where = to == STDERR_FILENO ? "standard error" : "standard output";
+  return write_all(to, text, is_stored(to), what, where);
 }
 
 Result<std::string> read_text(const std::string& file, size_t bytes_max, std::optional<char> end) {
@@ -95,12 +121,7 @@ Result<host::Descriptor> open_again_and_again(const std::string& file, const std
 }
 
 Result<void> write_out(const std::filesystem::path& file, int to) {
-  const auto wrong = [](const char* what) {
-    const int problem = errno;
-    const bool is_full = kind_of_file_errno(problem) == ErrorKind::no_space;
-    return fail(ErrorKind::file_io, fmt::format("{}: standard output: {}: {}", what, std::strerror(problem),
-                                                is_full ? "make room there" : "give it to something that reads all of it"));
-  };
+  const auto wrong = [](const char* what) { return tl::unexpected(cannot_write(errno, what, "standard output")); };
   const host::Descriptor from(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!from) return wrong("cannot read what was pulled");
   const bool stored = is_stored(to);
@@ -110,13 +131,8 @@ Result<void> write_out(const std::filesystem::path& file, int to) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return wrong("cannot read what was pulled");
     if (got == 0) break;
-    for (ssize_t written = 0; written < got;) {
-      if (!wait_until_ready(to, POLLOUT)) return tl::unexpected(told_to_end);
-      const ssize_t wrote = write_some(to, buffer.data() + written, static_cast<size_t>(got - written), stored);
-      if (wrote < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (wrote <= 0) return wrong("cannot write");
-      written += wrote;
-    }
+    if (auto wrote = write_all(to, {buffer.data(), static_cast<size_t>(got)}, stored, "cannot write", "standard output"); !wrote)
+      return wrote;
   }
   // A disk that is full, or fails, may say so only now. Of what has no medium (a pipe, a terminal) there is nothing to sync.
   if (::fsync(to) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) return wrong("cannot make it durable");

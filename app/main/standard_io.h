@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/base/result.h"
 #include "core/host/descriptor.h"
@@ -21,6 +22,9 @@ namespace ccixfer::program {
 // A file that is to be read more than once, at its beginning. Of what has none, a pipe or a FIFO, all that comes is copied first,
 // into a file without a name below `temporary`. usage: it cannot be read; file_io, no_space: the copy.
 [[nodiscard]] Result<host::Descriptor> open_again_and_again(const std::string& file, const std::string& temporary);
+
+// All of a text. file_io begins with `what` could not be done. No copy of the text is kept.
+[[nodiscard]] Result<void> write_text(std::string_view text, int to, const char* what);
 
 // A whole file to a descriptor, and to its medium if it has one.
 [[nodiscard]] Result<void> write_out(const std::filesystem::path& file, int to);

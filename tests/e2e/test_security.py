@@ -209,6 +209,19 @@ def test_ticket__one_transfer_and_an_interrupted_one_resumes__then_used_up():
         check(not alice.directory.exists(), "a sender with a ticket kept something")
 
 
+def test_ticket__that_cannot_be_printed__11_and_nobody_is_waited_for():
+    with Lab("no-ticket") as lab:
+        root = lab.directory / "incoming"
+        root.mkdir()
+        bob = Account(lab, "bob")
+        with open("/dev/full", "w") as full:
+            ended = subprocess.run([BINARY, "recv", "--root", root, "--ticket", "--listen", "127.0.0.1:0"], stdout=full, stderr=subprocess.PIPE,
+                                   text=True, env={**os.environ, **bob.env}, check=False, stdin=subprocess.DEVNULL, timeout=120)
+        check(ended.returncode == 11 and "cannot print the ticket: standard output: No space left on device" in ended.stderr,
+              f"{ended.returncode}: {ended.stderr}")
+        check("cxt1" not in ended.stderr, ended.stderr)
+
+
 def test_ticket__expired_or_for_another_root__41():
     with Lab("expired") as lab:
         file = lab.file("f", "x")

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <ctime>
@@ -59,6 +60,28 @@ struct Pipe {
 std::string file_of(const recv::test::TemporaryDirectory& directory, const std::string& text) {
   std::ofstream(directory.path("f")) << text;
   return directory.path("f");
+}
+
+TEST_CASE("standard_io__a_text__is_written_whole_or_refused") {
+  Pipe pipe;
+  const std::string text(300'000, 't');  // more than a pipe holds
+  std::string got;
+  std::thread reader([&] {
+    std::array<char, 4096> part{};
+    for (ssize_t bytes = 0; (bytes = ::read(pipe.ends[0], part.data(), part.size())) > 0;)
+      got.append(part.data(), static_cast<size_t>(bytes));
+  });
+  const auto written = write_text(text, pipe.ends[1], "cannot print");
+  pipe.close_end(1);
+  reader.join();
+  CHECK(written);
+  CHECK(got == text);
+  const host::Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  REQUIRE(full);
+  const auto refused = write_text("x", full.get(), "cannot print");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::file_io);
+  CHECK(refused.error().message == "cannot print: standard output: No space left on device: make room there");
 }
 
 TEST_CASE("standard_io__a_text__is_read_to_its_end_or_to_the_byte_that_ends_it") {
