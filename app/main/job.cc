@@ -44,10 +44,16 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+// "": this account has no directory of its own.
+std::string own_jobs() {
+  const std::string own = policy::places_of_process().configuration;
+  return own.empty() ? own : own + "/jobs";
+}
+
 Result<std::string> read_whole(const std::string& file) {
   const auto cannot = [&](int problem) {
-    return fail(ErrorKind::usage, fmt::format("cannot read the job: {}: {}: name a job of {}, or its file", printable(file),
-                                              std::strerror(problem), system_jobs));
+    return fail(ErrorKind::usage, fmt::format("cannot read the job: {}: {}: name a job of {}{}, or its file", printable(file),
+                                              std::strerror(problem), own_jobs().empty() ? "" : own_jobs() + " or ", system_jobs));
   };
   struct stat status {};
   const std::unique_ptr<std::FILE, CloseFile> opened(std::fopen(file.c_str(), "re"));
@@ -66,9 +72,8 @@ Result<std::string> find_job(const std::string& name) {
   if (!job::is_job_name(name))
     return fail(ErrorKind::usage,
                 fmt::format("bad name of a job: '{}': give NAME, or a file as ./{}", printable(name), printable(name)));
-  const std::string own = policy::places_of_process().configuration;
-  if (!own.empty()) {
-    const std::string file = fmt::format("{}/jobs/{}.toml", own, name);
+  if (const std::string own = own_jobs(); !own.empty()) {
+    const std::string file = fmt::format("{}/{}.toml", own, name);
     if (::access(file.c_str(), F_OK) == 0) return file;
   }
   return fmt::format("{}/{}.toml", system_jobs, name);

@@ -105,7 +105,8 @@ CommandEnd print_sums(const VerifyCommand& command, receipt::Reader& reader) {
 CommandEnd run_verify(const Process& process, const VerifyCommand& command) {
   const auto wanted = wanted_signer(process, command);
   if (!wanted) return {wanted.error(), {}};
-  const auto opened = open_again_and_again(command.receipt, temporary_directory());
+  const bool is_input = command.receipt == "-";
+  const auto opened = open_again_and_again(is_input ? "/dev/stdin" : command.receipt, temporary_directory());
   if (!opened && opened.error().kind == ErrorKind::interrupted) return {opened.error(), {}};
   if (!opened) {
     return {
@@ -114,7 +115,7 @@ CommandEnd run_verify(const Process& process, const VerifyCommand& command) {
   }
   const std::unique_ptr<std::FILE, CloseFile> in(::fdopen(::fcntl(opened->get(), F_DUPFD_CLOEXEC, 0), "r"));
   if (!in) return {{ErrorKind::file_io, fmt::format("cannot read the receipt: {}", std::strerror(errno))}, {}};
-  receipt::Reader reader(in.get(), command.receipt, TurnLoop::is_told_to_end);
+  receipt::Reader reader(in.get(), is_input ? "standard input" : command.receipt, TurnLoop::is_told_to_end);
   const auto checked = reader.check();
   if (!checked) return {checked.error(), {}};
   if (auto judged = judge_signer(process, command, *wanted, *checked); !judged) return {judged.error(), {}};

@@ -35,6 +35,7 @@ def test_receipt__push__both_sides_list_the_tree_and_it_verifies():
     with Lab("receipt") as lab:
         source = small_tree(lab.directory / "tree")
         (source / "a\\b\nc").write_text("odd")
+        (source / "-").write_text("no standard input")
         receipts = lab.directory / "receipts"
         receipts.mkdir()
         pair = Pair(lab, ("--receipt", receipts))
@@ -52,12 +53,35 @@ def test_receipt__push__both_sides_list_the_tree_and_it_verifies():
         for account, arguments in ((pair.alice, (mine,)), (pair.bob, (theirs,)), (pair.bob, (mine, pair.root / "x", "--signer", "alice"))):
             code, said, words = verify(account, *arguments)
             check((code, said) == (0, []), f"{arguments}: {code} {said} {words}")
+        with open(mine, "rb") as receipt:
+            piped = subprocess.run([BINARY, "verify", "-", pair.root / "x"], stdin=receipt, capture_output=True, text=True,
+                                   env={**os.environ, **pair.alice.env}, check=False, timeout=PATIENCE_S)
+        check((piped.returncode, piped.stdout) == (0, ""), f"from standard input: {piped}")
         printed = subprocess.run([BINARY, "verify", "--sha256sum", theirs], capture_output=True, env={**os.environ, **pair.bob.env}, check=False)
         check(printed.returncode == 0, f"{printed.stderr}")
         (lab.directory / "sums").write_bytes(printed.stdout)   # names of any bytes
-        checked = subprocess.run(["sha256sum", "--quiet", "-c", lab.directory / "sums"], cwd=pair.root / "x", capture_output=True, check=False)
+        checked = subprocess.run(["sha256sum", "--quiet", "-c", lab.directory / "sums"], cwd=pair.root / "x", stdin=subprocess.DEVNULL,
+                                 capture_output=True, check=False)
         check(checked.returncode == 0, f"{checked.stdout + checked.stderr}")
         check(len(printed.stdout.splitlines()) == sum(entry["type"] == "file" for entry in entries_of(theirs).values()), "not each file has a sum")
+
+
+def test_receipt__files_with_further_names__each_has_its_digest():
+    with Lab("receipt-linked") as lab:
+        source = lab.directory / "tree"
+        source.mkdir()
+        for number in range(4):
+            big_file(source / f"file-{number}", 24 << 20)
+            for name in "abc":
+                os.link(source / f"file-{number}", source / f"file-{number}-{name}")
+        receipts = lab.directory / "receipts"
+        receipts.mkdir()
+        pair = Pair(lab, ("--receipt", receipts))
+        ends(pair.send("-aH", f"{source}/", pair.uri + "/x/"), 0)
+        check(pair.receiver.stop() == 0, pair.receiver.tail())
+        (receipt,) = receipts.iterdir()
+        code, said, words = verify(pair.bob, receipt)
+        check((code, said) == (0, []), f"{code} {said} {words}")
 
 
 def test_receipt__tree_was_altered__each_altered_missing_and_extra_entry_is_named():
