@@ -381,6 +381,37 @@ TEST_CASE("backups__what_makes_room__is_kept_unless_it_is_a_backup") {
   CHECK(place.temporary.read("new/l~") == "old");
 }
 
+// Else a power cut could keep the removal and lose the link.
+TEST_CASE("backups__what_makes_room__has_one_name_at_any_moment") {
+  AsidePlace place;
+  place.put("new/f", "old");
+  place.put("new/g", "old");
+  const auto inode_of = [&](const char* path) {
+    struct stat found {};
+    REQUIRE(::stat(place.temporary.path(path).c_str(), &found) == 0);
+    return found.st_ino;
+  };
+  const ino_t before = inode_of("new/f");
+  place.keep(SidePlace{"old"}, "");
+  std::vector<std::string> calls;
+  place.files.hook = [&](std::string_view call, std::string_view name) {
+    const bool refused = name == "g" && (call == "rename_at" || call == "link_at");  // another file system
+    if (call != "open" && (name == "f" || name == "g")) calls.emplace_back(std::string(call) + " " + std::string(name));
+    if (call == "fsync") calls.emplace_back(call);
+    return refused ? -EXDEV : 0;
+  };
+  CHECK(place.decide_one(directory("f")).verdict == Verdict::done);
+  CHECK(std::count(calls.begin(), calls.end(), "rename_at f") == 1);
+  CHECK(std::count(calls.begin(), calls.end(), "link_at f") == 0);
+  CHECK(inode_of("old/f") == before);
+  calls.clear();
+  CHECK(place.decide_one(directory("g")).verdict == Verdict::done);
+  CHECK(place.temporary.read("old/g") == "old");
+  // The copy, and then its name, are durable before the file goes: what is removed last is it.
+  CHECK(std::count(calls.begin(), calls.end(), "fsync") == 2);
+  place.files.hook = nullptr;
+}
+
 TEST_CASE("backups__in_a_directory__with_the_directories_they_come_from") {
   AsidePlace place(options | session::option_acls);
   place.put("new/f", "old");
