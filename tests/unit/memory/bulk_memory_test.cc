@@ -1,6 +1,7 @@
 // Memory for bulk data: zeros, and an error where the host has too little.
 #include "core/memory/bulk_memory.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -22,6 +23,20 @@ TEST_CASE("bulk_memory__more_than_this_host_has__is_told_and_nothing_is_mapped")
     CHECK(made.error().message.find(std::to_string(bytes) + " bytes") != std::string::npos);
     CHECK(made.error().message.find(std::to_string(has_bytes)) != std::string::npos);
   }
+}
+
+TEST_CASE("bulk_memory__beyond_a_limit_of_address_space__is_told") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit low = before;
+  low.rlim_cur = 1u << 20;  // this process has more than that already, so it gets nothing
+  REQUIRE(::setrlimit(RLIMIT_AS, &low) == 0);
+  const auto made = BulkMemory::make(64u << 20);
+  REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::usage);
+  CHECK(made.error().message.find("67108864 bytes") != std::string::npos);
+  CHECK(made.error().message.find("ulimit -v") != std::string::npos);
 }
 
 TEST_CASE("bulk_memory__made__is_zeros_and_a_pools") {
