@@ -6,6 +6,20 @@
 
 namespace ccixfer::program {
 
+// The device is left out: each host has a number of its own for a file system. With a slash behind its name an automatic mount is
+// there when a directory is looked at.
+std::string identities_of(ports::FileSystem& files, const std::vector<std::string>& sources, bool follows_links) {
+  std::string identities;
+  for (const std::string& source : sources) {
+    ports::FileStat stat;
+    int status = files.stat_at(ports::FileSystem::no_directory, source, stat, follows_links);
+    if (status >= 0 && stat.type == ports::FileType::directory)
+      status = files.stat_at(ports::FileSystem::no_directory, source + "/", stat, true);
+    identities += status < 0 ? "none;" : fmt::format("{} {};", static_cast<int>(stat.type), stat.inode);
+  }
+  return identities;
+}
+
 SeenSources::SeenSources(ports::FileSystem& files, const std::vector<std::string>& sources) : files_(files) {
   for (const std::string& source : sources) {
     const auto inode = source == "-" ? std::nullopt : inode_of(source);

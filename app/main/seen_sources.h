@@ -11,6 +11,10 @@
 
 namespace ccixfer::program {
 
+// What a source has on every host that sees it: its type and its inode, for each of `sources`. One that is not there has others.
+// `follows_links`: what a link leads to is the source.
+[[nodiscard]] std::string identities_of(ports::FileSystem& files, const std::vector<std::string>& sources, bool follows_links);
+
 class SeenSources {
  public:
   SeenSources(ports::FileSystem& files, const std::vector<std::string>& sources);

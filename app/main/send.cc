@@ -115,10 +115,11 @@ Result<void> check_team(const SendCommand& command) {
 }
 
 // All of its processes must see the same source, and ask for the same: `open` has all that is asked for.
-Result<std::optional<session::TeamWish>> team_of_command(const SendCommand& command, const session::Open& open,
+Result<std::optional<session::TeamWish>> team_of_command(const SendCommand& command, const session::Open& open, std::string seen,
                                                          ports::Entropy& entropy) {
   TeamWork work;
   work.open = &open;
+  work.seen = std::move(seen);
   for (const std::string& source : command.sources) {
     if (!work.sources.empty()) work.sources += '\0';
     work.sources += send::absolute_place(working_directory(), source);
@@ -268,7 +269,9 @@ CommandEnd run_send(const Process& process, const SendCommand& command) {
   DialPlan plan = make_plan(services, target.address, command.transfer);
   plan.hello.direction = session::Direction::push;
   plan.open = open_of(command, path, *selection);
-  auto team = team_of_command(command, plan.open, services.entropy);
+  const bool follows_links = (plan.open.options & session::option_links) == 0;
+  auto team =
+      team_of_command(command, plan.open, identities_of((*loop)->files(), selection->sources, follows_links), services.entropy);
   if (!team) return {team.error(), {}};
   plan.open.team = *team;
   plan.lists_ahead = !team->has_value() && !command.transfer.checksum;

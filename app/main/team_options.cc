@@ -73,7 +73,7 @@ Result<std::optional<session::TeamWish>> team_of(const TeamOptions& options, con
   for (const session::Message& part : session::cut(*work.open)) {
     agreed += '\0' + std::get<session::OpenPart>(part).bytes;  // all that the acceptor is asked for
   }
-  team.agreement = hash_of(agreed).low;
+  team.agreement = session::agreement_of(hash_of(agreed).low, hash_of(work.seen).low);
   team.version = std::string(version.substr(0, session::team_version_bytes_max));
   while (team.member == 0) team.member = entropy.next_u64();
   return team;

@@ -25,6 +25,7 @@ using Environment = std::function<std::string(const char* name)>;
 struct TeamWork {
   std::string sources;      // those that are sent, absolute, with a NUL between them
   std::string destination;  // as given
+  std::string seen;         // what stands there: see identities_of
   const session::Open* open = nullptr;
   std::vector<std::string> more = {};  // further options that must agree
 };

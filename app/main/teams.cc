@@ -38,12 +38,24 @@ Teams::Team& Teams::find(const session::TransferId& key, const IsLed& is_led) {
   return teams_.front();
 }
 
+// The same is asked for, and there is another file or directory: one of the two is no source of the user's.
+bool Teams::sees_another(const Team& team, const session::TeamWish& wish) {
+  return wish.version == team.version && wish.parts == team.parts && wish.agreement != team.agreement &&
+         session::asks_for_the_same(wish.agreement, team.agreement);
+}
+
 // What keeps a process out of a team that runs.
 std::optional<std::string> Teams::misfit(const Team& team, const session::TeamWish& wish) {
   const std::string other = fmt::format("part {}/{}", team.first_part, team.parts);
   if (wish.version != team.version) {
     return fmt::format("part {}/{} is version {} of ccixfer, and {} is version {}: run the same version on every node", wish.part,
                        wish.parts, printable(wish.version), other, printable(team.version));
+  }
+  if (sees_another(team, wish)) {
+    return fmt::format(
+        "part {}/{} sees another source than {}: what has the name of SRC there is another file or directory: check what "
+        "is mounted on each node",
+        wish.part, wish.parts, other);
   }
   if (wish.parts != team.parts || wish.agreement != team.agreement) {
     return fmt::format("part {}/{} asks for something else than {}: give every part the same sources, destination and options",
@@ -65,7 +77,11 @@ Result<Teams::Place> Teams::admit(const session::TransferId& key, const session:
     team.here_at = now;
     return Place{Seat::helps, {}, record_of(key, team.run)};
   }
-  const bool fits = team.parts != 0 && !misfit(team, wish);
+  const std::optional<std::string> why = team.parts == 0 ? "" : misfit(team, wish);
+  const bool fits = !why;
+  // It would send another source to where the first one is, and delete what that has brought.
+  if (team.how && now < after(team.ended_at, late_max) && sees_another(team, wish) && !team.seen.contains(wish.part))
+    return fail(ErrorKind::usage, *why);
   if (team.how && fits && now < after(team.ended_at, late_max)) {
     const auto [seen, is_first] = team.seen.try_emplace(wish.part, wish.member);
     const bool is_same = seen->second == wish.member && wish.member != team.leader;  // who led has a result of its own to hear

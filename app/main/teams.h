@@ -2,10 +2,11 @@
 // becomes of one that comes late or does not fit.
 // A team is known by its name and the identity of its processes. Whoever comes first leads; if the one that leads is lost, the next
 // one to come does. A process that comes when the transfer has ended, and had no part in it, hears how it ended and does nothing:
-// it was late. So does one that helped and lost its connection before it heard the end. One that had a part begins the transfer
-// anew: it is the next run, as is whoever comes when the last one ended longer ago than late_max. A run that ended without a
-// summary goes on with its own processes, whenever they come again, and with a new one in the place of one that was killed. If
-// nobody leads and none of its processes has come, or was here, for late_max, a process that had no part in it begins the next run.
+// it was late. So does one that helped and lost its connection before it heard the end. One that sees another source than the
+// others is refused, also when it is late. One that had a part begins the transfer anew: it is the next run, as is whoever comes
+// when the last one ended longer ago than late_max. A run that ended without a summary goes on with its own processes, whenever
+// they come again, and with a new one in the place of one that was killed. If nobody leads and none of its processes has come, or
+// was here, for late_max, a process that had no part in it begins the next run.
 // Bounds: teams_remembered_max teams, and those that are led, which are never forgotten; team_parts_max parts each. Pure.
 #pragma once
 #include <cstdint>
@@ -62,6 +63,7 @@ class Teams {
     Instant here_at{};  // any process of it, the last time that we know of
   };
   Team& find(const session::TransferId& key, const IsLed& is_led);
+  [[nodiscard]] static bool sees_another(const Team& team, const session::TeamWish& wish);
   [[nodiscard]] static std::optional<std::string> misfit(const Team& team, const session::TeamWish& wish);
 
   std::list<Team> teams_;  // the last one that came is in front

@@ -34,10 +34,15 @@ struct TeamWish {
   std::array<uint8_t, 16> name{};  // the same for all of the team
   uint64_t member = 0;             // random, of this process: it is the same one that comes again
   uint16_t part = 0, parts = 0;    // which one it is, from 1, and of how many
-  uint64_t agreement = 0;          // a hash of what all of them must have asked for alike
+  uint64_t agreement = 0;          // see agreement_of
   std::string version;             // of the program, at most team_version_bytes_max
 };
 inline constexpr size_t team_version_bytes_max = 64;
+// All of a team must have asked for the same, and must see the same files or directories as its sources: half of a hash of each.
+[[nodiscard]] constexpr uint64_t agreement_of(uint64_t hash_of_asked, uint64_t hash_of_seen) {
+  return hash_of_asked >> 32 << 32 | hash_of_seen >> 32;
+}
+[[nodiscard]] constexpr bool asks_for_the_same(uint64_t agreement, uint64_t other) { return agreement >> 32 == other >> 32; }
 inline constexpr uint16_t team_parts_max = 4096;
 
 inline constexpr size_t link_dest_max = 20;  // as rsync has it

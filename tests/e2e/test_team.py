@@ -249,7 +249,7 @@ def test_team__a_file_that_one_process_cannot_see__goes_by_another():
         site.tree(files=300)
         elsewhere = lab.directory / "elsewhere"
         elsewhere.mkdir()
-        blind = ("unshare", "-m", "sh", "-c", f'mount --bind {elsewhere} {site.source} && exec "$@"', "sh")
+        blind = ("unshare", "-m", "sh", "-c", f'for i in $(seq 0 16); do mount --bind {elsewhere} {site.source}/d$i; done; exec "$@"', "sh")
         leader = site.start("1/2", "--bwlimit", "40MB/s")
         leader.wait_event("session")
         helper = lab.start(None, "blind", "send", "-a", "--part", "2/2", "--insecure", site.source, f"{site.uri}/in/", prefix=blind)
@@ -258,6 +258,25 @@ def test_team__a_file_that_one_process_cannot_see__goes_by_another():
         code = helper.wait()
         check(code == 0 or (code == 3 and "every process must see the same source" in helper.stderr()), helper.tail())
         check("vanished" not in helper.stderr() and helper.done()["files_failed"] == 0, helper.tail())
+
+
+def test_team__something_else_is_mounted_at_the_source__that_process_is_refused_by_name():
+    with Lab("team-mount") as lab:
+        site = Site(lab)
+        site.tree(files=300)
+        elsewhere = lab.directory / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "f").write_text("of another source")
+        blind = ("unshare", "-m", "sh", "-c", f'mount --bind {elsewhere} {site.source} && exec "$@"', "sh")
+        leader = site.start("1/3", "--bwlimit", "60MB/s")
+        leader.wait_event("session")
+        start = lambda part: lab.start(None, f"blind{part[0]}", "send", "-a", "--part", part, "--insecure", site.source, f"{site.uri}/in/", prefix=blind)
+        helper = start("2/3")
+        check(helper.wait() == 1 and "part 2/3 sees another source than part 1/3" in helper.stderr(), helper.tail())
+        check(leader.wait() == 0, leader.tail())
+        late = start("3/3")
+        check(late.wait() == 1 and "part 3/3 sees another source than part 1/3" in late.stderr(), late.tail())
+        site.arrived()
 
 
 def test_team__encrypted_and_compressed__shares_the_tree_and_keeps_others_out():

@@ -1,5 +1,6 @@
 // Processes that share a transfer, as commands: what they must agree on.
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "tests/unit/main/running.h"
 
@@ -43,6 +44,35 @@ TEST_CASE("team_parts__deletions__are_what_all_of_them_must_ask_for_alike") {
   CHECK(refused());
   send.transfer.sync.deletes = true;
   send.transfer.sync.max_delete = 5;
+  Running helper(interrupted(sending(send)));
+  static_cast<void>(helper.said.await("session"));
+  CHECK(helper.stop(SIGINT).error.kind == ErrorKind::interrupted);
+  CHECK(leader.stop(SIGINT).error.kind == ErrorKind::interrupted);
+}
+
+// As on a node where nothing is mounted at SRC, or something else is.
+TEST_CASE("team_parts__another_source_of_the_same_name__is_refused_and_the_leader_goes_on") {
+  TemporaryDirectory from, to;
+  from.write("d/f", without_end);
+  from.write("other/f", without_end);
+  ReceiveCommand receive = receiver(to.path());
+  receive.transfer.rate = RateTable(1);  // it cannot end by itself
+  Running receiving_side(receiving(receive));
+  SendCommand send = send_of({from.path("d")}, receiving_side.uri() + "/");
+  send.team.part = "1/2";
+  Running leader(interrupted(sending(send)));
+  static_cast<void>(leader.said.await("session"));
+  send.team.part = "2/2";
+  std::filesystem::rename(from.path("d"), from.path("was"));
+  std::filesystem::rename(from.path("other"), from.path("d"));
+  {
+    Running other(interrupted(sending(send)));
+    const CommandEnd& end = other.wait();
+    CHECK(end.error.kind == ErrorKind::usage);
+    CHECK(end.error.message.find("part 2/2 sees another source than part 1/2") != std::string::npos);
+  }
+  std::filesystem::rename(from.path("d"), from.path("other"));
+  std::filesystem::rename(from.path("was"), from.path("d"));
   Running helper(interrupted(sending(send)));
   static_cast<void>(helper.said.await("session"));
   CHECK(helper.stop(SIGINT).error.kind == ErrorKind::interrupted);

@@ -19,7 +19,7 @@ session::TeamWish part(uint16_t number, uint16_t parts = 3) {
   wish.part = number;
   wish.parts = parts;
   wish.member = number;  // another process has another one
-  wish.agreement = 7;
+  wish.agreement = session::agreement_of(7ull << 32, 3ull << 32);
   wish.version = "1.0";
   return wish;
 }
@@ -78,7 +78,7 @@ TEST_CASE("what does not fit the team that runs is refused by name") {
   CHECK(refused.error().kind == ErrorKind::usage);
   CHECK(refused.error().message.find("part 2/3 is version 2.0 of ccixfer, and part 1/3 is version 1.0") != std::string::npos);
   wish = part(2);
-  wish.agreement = 8;
+  wish.agreement = session::agreement_of(8ull << 32, 3ull << 32);
   CHECK(teams.admit(key_of(1), wish, led, false, now).error().message.find("part 2/3 asks for something else than part 1/3") !=
         std::string::npos);
   CHECK(!teams.admit(key_of(1), part(2, 4), led, false, now));
@@ -93,11 +93,39 @@ TEST_CASE("a team that has ended keeps nobody with other options out") {
   const auto first = teams.admit(key_of(1), part(1), not_led, false, now);
   teams.ended(key_of(1), well(), now);
   session::TeamWish wish = part(2);
-  wish.agreement = 8;
+  wish.agreement = session::agreement_of(8ull << 32, 3ull << 32);
   const auto next = teams.admit(key_of(1), wish, not_led, false, now);
   REQUIRE(next);
   CHECK(next->seat == Seat::leads);
   CHECK(next->record != first->record);
+}
+
+TEST_CASE("a part that sees another source is refused by name, also when the others have done everything") {
+  const bool has_ended = GENERATE(false, true);
+  Teams teams;
+  REQUIRE(teams.admit(key_of(1), part(1), not_led, false, now));
+  if (has_ended) teams.ended(key_of(1), well(), now);
+  session::TeamWish wish = part(2);
+  wish.agreement = session::agreement_of(7ull << 32, 4ull << 32);
+  const auto comes = [&](Duration later) { return teams.admit(key_of(1), wish, has_ended ? not_led : led, false, now + later); };
+  const auto refused = comes(has_ended ? late_max - Duration(1) : Duration(0));
+  REQUIRE(!refused);
+  CHECK(refused.error().kind == ErrorKind::usage);
+  CHECK(refused.error().message.find("part 2/3 sees another source than part 1/3") != std::string::npos);
+  if (has_ended) CHECK(comes(late_max)->seat == Seat::leads);  // of another day's run
+}
+
+TEST_CASE("a source that was made anew keeps nobody out who had a part in the run that has ended") {
+  Teams teams;
+  REQUIRE(teams.admit(key_of(1), part(1), not_led, false, now));
+  teams.ended(key_of(1), well(), now);
+  session::TeamWish again = part(1);
+  again.member = 11;
+  again.agreement = session::agreement_of(7ull << 32, 4ull << 32);
+  REQUIRE(teams.admit(key_of(1), again, not_led, false, now));
+  session::TeamWish other = part(2);
+  other.agreement = again.agreement;
+  CHECK(teams.admit(key_of(1), other, led, false, now)->seat == Seat::helps);
 }
 
 TEST_CASE("old teams are forgotten, so the list is bounded") {
