@@ -126,6 +126,7 @@ void Team::turn(Instant now, uint64_t steps) {
   for (const uint64_t index : std::exchange(written_, {})) tell_pieces(index);
   hand_out(now);
   for (const uint64_t index : std::exchange(moved_, {})) release_from(index);
+  tell_the_untold();
   let_go_those_that_hang(now);
 }
 
@@ -226,6 +227,7 @@ void Team::give_pieces(TeamMember member, const TeamWork::Portion::Pieces& piece
   if (file == nullptr) return;
   Outbox& to = outbox_of(member);
   moved_.insert(pieces.index);
+  tell_all(member, pieces.index);
   const auto [told, is_first] = told_[pieces.index].try_emplace(member, true);
   if (!told->second) {
     for (uint64_t i = 0; i < pieces.range.count; ++i) to.post(session::Resend{pieces.index, pieces.range.first + i});
@@ -247,12 +249,9 @@ void Team::tell_pieces(uint64_t index) {
   const FileInWork* file = files_.find(index);
   if (file == nullptr || !work_.is_shared(index)) return;
   moved_.insert(index);
-  std::map<TeamMember, session::Elsewhere> news;
   const auto tell = [&](uint64_t piece, std::optional<TeamMember> owner) {
     for (const auto& [member, hears] : told_[index]) {
-      if (member == owner || !hears) continue;
-      news[member].index = index;
-      append(news[member].ranges, piece);
+      if (member != owner && hears) untold_.add(member, index, {piece, 1});
     }
   };
   for (const uint64_t piece : work_.pieces_out(index)) {
@@ -264,38 +263,47 @@ void Team::tell_pieces(uint64_t index) {
   for (const uint64_t piece : work_.pieces_returned(index)) {
     if (is_here(file->pieces(), piece) && !work_.drop(index, piece, 1).empty()) tell(piece, std::nullopt);
   }
-  for (const auto& [member, pieces] : news) {
-    for (const session::Message& message : session::cut(pieces)) outbox_of(member).post(message);
+}
+
+// What was said to a member while it waited would overflow the queue to it: see Outbox.
+void Team::tell_the_untold() {
+  for (const TeamMember member : untold_.members()) {
+    Outbox& to = outbox_of(member);
+    while (!to.is_full()) {
+      const std::optional<session::Elsewhere> pieces = untold_.take(member);
+      if (!pieces) break;
+      to.post(*pieces);
+    }
   }
+}
+
+// Before anything that it is asked for of this file: that may be one of these pieces, wanted once more.
+void Team::tell_all(TeamMember member, uint64_t index) {
+  for (const session::Message& message : session::cut(untold_.take_all(member, index))) outbox_of(member).post(message);
 }
 
 // It may close the file: what it does not have to send is with others, and if one of those is lost it may be asked once more.
 void Team::release_from(uint64_t index) {
   const std::vector<TeamMember> released = work_.take_released(index);
   if (released.empty()) return;
-  session::Elsewhere others{index, {}};
-  for (const uint64_t piece : work_.pieces_out(index)) append(others.ranges, piece);
   for (const TeamMember member : released) {
     const auto told = told_[index].find(member);
     if (told == told_[index].end() || !std::exchange(told->second, false)) continue;  // it has been released before
-    for (const session::Message& message : session::cut(others)) outbox_of(member).post(message);
+    for (const uint64_t piece : work_.pieces_out(index)) untold_.add(member, index, {piece, 1});
   }
 }
 
 // Nobody need send them, but for who has begun to: the leader knows, who has told of them.
 void Team::holes_made(const session::Holes& holes) {
   if (!work_.is_shared(holes.index)) return;
-  session::Elsewhere there{holes.index, {}};
   for (const session::Want::Range& range : holes.ranges) {
-    const std::vector<session::Want::Range> dropped = work_.drop(holes.index, range.first, range.count);
-    there.ranges.insert(there.ranges.end(), dropped.begin(), dropped.end());
+    for (const session::Want::Range& dropped : work_.drop(holes.index, range.first, range.count)) {
+      for (const auto& [member, hears] : told_[holes.index]) {
+        if (member != team_leader && hears) untold_.add(member, holes.index, dropped);
+      }
+    }
   }
   written_.insert(holes.index);
-  if (there.ranges.empty()) return;
-  for (const auto& [member, hears] : told_[holes.index]) {
-    if (member == team_leader || !hears) continue;
-    for (const session::Message& message : session::cut(there)) outbox_of(member).post(message);
-  }
 }
 
 void Team::on_holes(Helper& helper, const session::Holes& holes) {
@@ -316,6 +324,7 @@ void Team::ended(const session::FileResult& result) {
     }
     told_.erase(told);
   }
+  untold_.ended(result.index);
   shares_.ended(result.index);
   work_.ended(result.index);
 }
@@ -341,6 +350,7 @@ bool Team::ask_again(const session::Resend& resend) {
   const bool is_whole = resend.piece == session::Resend::whole;
   if (is_whole ? work_.waits(resend.index) : work_.waits(resend.index, resend.piece)) return true;  // whoever gets it sends it
   const std::optional<TeamMember> owner = is_whole ? work_.owner(resend.index) : work_.owner(resend.index, resend.piece);
+  tell_all(owner.value_or(team_leader), resend.index);
   if (!owner || *owner == team_leader) return false;
   helpers_.at(*owner).helper->begin_patience();
   outbox_of(*owner).post(resend);
@@ -404,6 +414,7 @@ void Team::on_helper_gone(Helper& helper) {
   if (!member) return;
   work_.leave(*member);
   for (auto& [index, told] : told_) told.erase(*member);
+  untold_.leave(*member);
   gone_.push_back(std::move(helpers_.at(*member).helper));
   helpers_.erase(*member);
 }

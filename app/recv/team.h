@@ -23,6 +23,7 @@
 #include "app/recv/session_root.h"
 #include "app/recv/shares.h"
 #include "app/recv/team_work.h"
+#include "app/recv/untold.h"
 #include "app/session/tally.h"
 
 namespace ccixfer::recv {
@@ -134,6 +135,8 @@ class Team final : public HelperHandler {
   [[nodiscard]] session::ToRead::File order_for(const FileInWork& file, bool is_shared) const;
   [[nodiscard]] std::string entry_path(const std::string& path) const;
   void tell_pieces(uint64_t index);
+  void tell_the_untold();
+  void tell_all(TeamMember member, uint64_t index);
   void release_from(uint64_t index);
 
   const TeamLimits limits_;
@@ -149,6 +152,7 @@ class Team final : public HelperHandler {
   std::vector<std::shared_ptr<Helper>> gone_;  // until their buffers are back
   // Of each shared file: the members that were told of it, and whether each hears of its pieces. One that is released does not.
   std::map<uint64_t, std::map<TeamMember, bool>> told_;
+  Untold untold_;                                        // of those that hear of them
   std::map<uint64_t, std::set<TeamMember>> given_back_;  // of each file that has not ended: who could not send it
   std::set<uint64_t> written_;                           // files of which something was written since the last turn
   std::set<uint64_t> moved_;                             // shared files of which something came, or was given, in this turn
