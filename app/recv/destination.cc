@@ -25,11 +25,11 @@
 #include "app/recv/session_root.h"
 #include "app/recv/syncer.h"
 #include "app/recv/team.h"
+#include "app/session/for_later.h"
 #include "app/session/liveness.h"
 #include "app/session/receiver_words.h"
 #include "app/session/session_keys.h"
 #include "core/base/check.h"
-#include "core/base/log.h"
 #include "core/base/units.h"
 
 namespace ccixfer::recv {
@@ -451,8 +451,8 @@ void Destination::Impl::on_message(const Message& message) {
 
 void Destination::Impl::on_file_end(const session::FileEnd& end) {
   if (end.outcome == session::SourceOutcome::unreadable) source_is_whole_ = false;
-  const bool is_in_work = files_.on_end(end);
-  if (!is_in_work && end.index >= entries_.next_index()) session_.reject("the end of a file that has no verdict");
+  if (session::is_for_later(end)) return team_ ? team_->set_aside(end.index) : session_.reject("a file for later");
+  if (!files_.on_end(end) && end.index >= entries_.next_index()) session_.reject("the end of a file that has no verdict");
 }
 
 void Destination::Impl::on_same(const session::Same& same) {

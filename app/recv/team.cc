@@ -317,6 +317,15 @@ void Team::ended(const session::FileResult& result) {
     helpers_.at(*owner).helper->outbox().add_result(result);
     if (result.kind == ErrorKind::ok) helpers_.at(*owner).refused = 0;
   }
+  take_from_work(result);
+  shares_.ended(result.index);
+}
+
+// It has no result here. Nobody gets anything of it, those who got pieces have done their part, and it takes no room of the
+// leader's. A second receiver may still write into it.
+void Team::set_aside(uint64_t index) { take_from_work({index, ErrorKind::vanished, 0}); }
+
+void Team::take_from_work(const session::FileResult& result) {
   if (const auto given_back = given_back_.extract(result.index)) judge(given_back.mapped(), result.kind == ErrorKind::ok);
   if (const auto told = told_.find(result.index); told != told_.end()) {
     for (const auto& [member, hears] : told->second) {
@@ -325,7 +334,6 @@ void Team::ended(const session::FileResult& result) {
     told_.erase(told);
   }
   untold_.ended(result.index);
-  shares_.ended(result.index);
   work_.ended(result.index);
 }
 

@@ -101,6 +101,7 @@ class Team final : public HelperHandler {
   void written(uint64_t index) { written_.insert(index); }  // something of it
   void holes_made(const session::Holes& holes);             // in a file that may be shared
   void ended(const session::FileResult& result);
+  void set_aside(uint64_t index);  // the next session brings it
   void turn(Instant now, uint64_t steps);
   void let_go_those_gone();  // in each turn, whatever has become of the session
   // Something that came damaged is to be sent again: whoever had sent it hears it. False: the leader is to be asked.
@@ -129,6 +130,7 @@ class Team final : public HelperHandler {
   void let_go(Helper& helper);
   void hand_out(Instant now);
   void let_go_those_that_hang(Instant now);
+  void take_from_work(const session::FileResult& result);
   void judge(const std::set<TeamMember>& gave_back, bool leader_has_sent_it);
   void give_files(TeamMember member, const std::vector<uint64_t>& files);
   void give_pieces(TeamMember member, const TeamWork::Portion::Pieces& pieces);

@@ -1,6 +1,6 @@
 // Files that changed while they were read, in a session that another one follows: its walk lists them as they are then. So neither
-// the destination nor the user hears of them now, and the session ends when they are all that is left. The destination cannot be
-// done before that, since it waits for these files.
+// the destination nor the user hears how they ended, and the session ends when they are all that is left. The destination cannot be
+// done before that, since it waits for these files. That of a team hears that they wait, so that it gives others in their place.
 // In: files that were refused. Out: whether they wait, and how many they are at the end.
 // Bound: waiting_max files; more of them are told at once and not tried again.
 // Protocol thread.

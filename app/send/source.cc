@@ -13,6 +13,7 @@
 #include "app/send/reports.h"
 #include "app/send/segment_sender.h"
 #include "app/send/session_course.h"
+#include "app/session/for_later.h"
 #include "app/session/liveness.h"
 #include "app/session/receiver_words.h"
 #include "app/session/session_keys.h"
@@ -310,7 +311,10 @@ void Source::Impl::leave_changed_files() {
 }
 
 void Source::Impl::on_refused(const Entry& entry) {
-  if (changed.take(entry)) return;
+  if (changed.take(entry)) {
+    if (seat == SourceOptions::Seat::leader) of_files.push_back(session::end_for_later(entry.index));
+    return;
+  }
   session::FileEnd end;
   end.index = entry.index;
   end.outcome = entry.outcome.outcome;

@@ -7,6 +7,8 @@
 #include "app/recv/entry_queue.h"
 #include "app/recv/opened_root.h"
 #include "app/recv/piece_writer.h"
+#include "app/recv/session_reports.h"
+#include "app/session/for_later.h"
 #include "app/session/receiver_words.h"
 #include "app/session/tlv.h"
 #include "tests/unit/recv/destination_rig.h"
@@ -16,6 +18,14 @@ namespace ccixfer::recv {
 using session::Verdict;
 using namespace test;
 using namespace std::chrono_literals;
+
+TEST_CASE("destination__source_that_is_alone_says_that_a_file_is_for_later__is_a_mistake") {
+  Rig rig;
+  rig.announce({file_entry("f", 10)});
+  for (uint64_t i = 0; i <= rejected_max; ++i) rig.session->source_link->post(session::end_for_later(0));
+  REQUIRE(rig.session->run([&] { return rig.source().aborted != nullptr; }));
+  CHECK(rig.source().aborted->kind == ErrorKind::protocol);
+}
 
 // Its hash is right, so it arrived as it was sent: what is not a list of files is never half a delivery.
 TEST_CASE("destination__pack_with_fewer_files_than_it_says__nothing_of_it_is_delivered") {

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "app/session/for_later.h"
 #include "tests/unit/send/fake_receiver.h"
 
 namespace ccixfer::send_test {
@@ -44,6 +45,29 @@ TEST_CASE("source__large_file_rewritten_in_place_with_its_old_time__ends_as_chan
   REQUIRE(reads >= 2);
   CHECK(bench.receiver.by_path("large")->end->outcome == session::SourceOutcome::changed);
   CHECK(bench.tally().files == 0);
+}
+
+// The receiver waits for a file that another session brings: that of a team gives others in its place.
+TEST_CASE("source__a_file_that_changed_is_for_the_next_session__only_the_receiver_of_a_team_hears_so") {
+  const bool leads = GENERATE(true, false);
+  const TempDir dir;
+  dir.file_of("t/large", 21 * mib);
+  send::SourceOptions options = options_of({dir.path("t")});
+  options.tries_changed_again = true;
+  if (leads) options.seat = send::SourceOptions::Seat::leader;
+  Bench bench(options);
+  bench.receiver.giving_results = false;
+  int reads = 0;
+  bench.files.after_pread = [&](int) {
+    if (++reads == 2) rewrite_in_place(dir.path("t/large"), 100);
+  };
+  bench.start();
+  bench.run_until([&] { return bench.source->finished(); });
+  REQUIRE(bench.source->error() != nullptr);
+  CHECK(bench.source->error()->kind == ErrorKind::vanished);
+  const std::optional<session::FileEnd>& end = bench.receiver.by_path("large")->end;
+  REQUIRE(end.has_value() == leads);
+  if (leads) CHECK(session::is_for_later(*end));
 }
 
 TEST_CASE("source__small_file_rewritten_in_place_while_it_is_read__is_read_again_whole") {
