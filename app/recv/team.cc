@@ -130,10 +130,21 @@ void Team::turn(Instant now, uint64_t steps) {
   let_go_those_that_hang(now);
 }
 
-// At the end all wait for the last ones. Of a process that hangs, as in a file system that does not answer, others do the work.
-// What it has sent may be with the disk of this end for as long as that takes.
+// Of a helper that gave back many files it is seen first what becomes of them.
+bool Team::may_take(TeamMember member) {
+  const bool is_trusted = member == team_leader || helpers_.at(member).unsettled < refused_in_a_row_max;
+  return is_trusted && !outbox_of(member).is_full();
+}
+
+// What waits, when all was handed out that could be, is nothing for it: the leader gets pieces of the first few files only.
+bool Team::is_kept_idle(TeamMember member) {
+  return may_take(member) && !work_.has_any(member, [](uint64_t) { return true; });
+}
+
+// At the end all wait for the last ones, and before it whoever gets nothing because of them. Of a process that hangs, as in a file
+// system that does not answer, others do the work. What it has sent may be with the disk of this end for as long as that takes.
 void Team::let_go_those_that_hang(Instant now) {
-  if (work_.has_waiting()) return;
+  if (work_.has_waiting() && !is_kept_idle(team_leader)) return;
   const auto is_awaited = [this](uint64_t index) {
     const FileInWork* file = files_.find(index);
     return file != nullptr && file->awaits_source();
@@ -172,13 +183,8 @@ void Team::receive(const std::function<bool()>& may_receive) {
 }
 
 void Team::hand_out(Instant now) {
-  // Of a helper that gave back many files it is seen first what becomes of them.
-  const auto may_take = [this](TeamMember member) {
-    const bool is_trusted = member == team_leader || helpers_.at(member).unsettled < refused_in_a_row_max;
-    return is_trusted && !outbox_of(member).is_full();
-  };
   while (true) {
-    const std::vector<TeamWork::Portion> portions = work_.hand_out(now, may_take);
+    const std::vector<TeamWork::Portion> portions = work_.hand_out(now, [this](TeamMember member) { return may_take(member); });
     if (portions.empty()) return;
     for (const TeamWork::Portion& portion : portions) {
       if (portion.member != team_leader) helpers_.at(portion.member).helper->begin_patience();

@@ -129,6 +129,8 @@ class Team final : public HelperHandler {
   [[nodiscard]] Outbox& outbox_of(TeamMember member);
   void let_go(Helper& helper);
   void hand_out(Instant now);
+  [[nodiscard]] bool may_take(TeamMember member);
+  [[nodiscard]] bool is_kept_idle(TeamMember member);
   void let_go_those_that_hang(Instant now);
   void take_from_work(const session::FileResult& result);
   void judge(const std::set<TeamMember>& gave_back, bool leader_has_sent_it);

@@ -15,12 +15,15 @@ namespace {
 
 // A team whose leader and helper have one file each.
 struct Rig {
-  Rig() {
-    REQUIRE(session_root.opened());
-    turn();
+  Rig() : Rig(TeamLimits{.portion_bytes = 1}) {
     for (const uint64_t index : {1u, 2u}) give(index);
     turn();
     REQUIRE_FALSE(is_let_go());
+  }
+  // They have nothing yet.
+  explicit Rig(const TeamLimits& limits_) : limits(limits_) {
+    REQUIRE(session_root.opened());
+    turn();
   }
   ~Rig() {
     team.end({});
@@ -70,7 +73,8 @@ struct Rig {
   session::fake::Net net;
   session::fake::Side side{net, "fake://leader", 3};
   Outbox leader{[](const session::Message&) {}};
-  Team team{TeamLimits{.portion_bytes = 1}, TeamParts{jobs.jobs, session_root, known, leader, session, handler, side.entropy}};
+  const TeamLimits limits;
+  Team team{limits, TeamParts{jobs.jobs, session_root, known, leader, session, handler, side.entropy}};
   SessionWith<Helper> far{jobs.pool,
                           [this](session::Link& link, session::fake::Side& end, memory::Pool& pool, Notes&) {
                             auto helper = std::make_unique<Helper>(HelperParts{
@@ -90,6 +94,33 @@ TEST_CASE("team__a_helper_that_sends_nothing_of_what_it_has__is_let_go_after_its
   CHECK_FALSE(rig.is_let_go());
   rig.wait(Duration(1'000'000'000));
   CHECK(rig.is_let_go());
+}
+
+// The leader gets pieces of the first files only, so it waits for this helper although other files wait.
+TEST_CASE("team__a_helper_that_hangs_has_pieces_of_all_files_that_the_leader_may_have__it_is_let_go") {
+  constexpr uint64_t piece = session::piece_bytes;
+  Rig rig(TeamLimits{.shared_file_bytes = piece});
+  while (!rig.leader.is_full()) rig.leader.post(session::Alive{});  // it can be told nothing meanwhile
+  for (uint64_t index = 1; index <= shared_files_max + 1; ++index) {
+    Decision decision;
+    decision.task = rig.known.add(index, piece).task_ref();
+    decision.verdict = session::Verdict::send;
+    rig.team.choose(decision);
+    REQUIRE(decision.verdict == session::Verdict::shared);
+    rig.far.source.verdicts[index] = decision.verdict;
+  }
+  rig.turn();
+  SECTION("the leader has nothing to do") {
+    rig.leader.delivered();
+    rig.wait(helper_patience - Duration(1'000'000));
+    CHECK_FALSE(rig.is_let_go());
+    rig.wait(Duration(1'000'000'000));
+    CHECK(rig.is_let_go());
+  }
+  SECTION("the leader has not got what it was told before") {
+    rig.wait(2 * helper_patience);
+    CHECK_FALSE(rig.is_let_go());
+  }
 }
 
 TEST_CASE("team__all_that_a_helper_has_is_being_committed__it_stays_however_slow_the_disk_is") {
