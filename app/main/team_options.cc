@@ -60,7 +60,8 @@ Result<std::optional<session::TeamWish>> team_of(const TeamOptions& options, con
   auto taken = options.part.empty() ? take_slurm(environment, team) : take_part(options.part, team);
   if (!taken) return tl::unexpected<Error>(taken.error());
   // A step of a job has a name of its own. A job that Slurm starts again is the same transfer, and resumes it.
-  std::string name = fmt::format("part of {}{}{}", work.sources, '\0', work.destination);
+  // However they name the receiver: two teams would get into each other's way there.
+  std::string name = fmt::format("part of {}{}{}", work.sources, '\0', work.open->path);
   if (options.part.empty()) {
     name = fmt::format("slurm {}{}{}{}{}", environment("SLURM_CLUSTER_NAME"), '\0', environment("SLURM_JOB_ID"), '\0',
                        environment("SLURM_STEP_ID"));
