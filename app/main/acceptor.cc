@@ -210,10 +210,10 @@ Result<Teams::Place> Acceptor::seat_of(const Session& session, Instant now) {
 void Acceptor::give_up_lost_leaders(Instant now) {
   for (const auto& session : sessions_) {
     if (session->team() == nullptr || !session->leads(*session->team()) || !session->is_given_up()) continue;
-    const bool has_helpers = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& other) {
-      return other->helps() && other->is_of_team(*session->team()) && other->is_connected();
+    const bool has_others = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& other) {
+      return (other->helps() || other->waits()) && other->is_of_team(*session->team()) && other->is_connected();
     });
-    if (has_helpers)
+    if (has_others)
       session->stop({ErrorKind::network, "the process that led this transfer is gone: another one leads from now on"}, now);
   }
 }

@@ -76,6 +76,20 @@ TEST_CASE("acceptor__on_the_status_page__a_process_that_helps_is_told_from_the_o
   CHECK(shown[1].counts.helped);
 }
 
+// Its place is the only one, and nobody else knows that it is gone.
+TEST_CASE("acceptor__the_leader_is_lost_while_another_process_waits_for_a_place__that_one_leads") {
+  AcceptorRig rig([](AcceptorOptions& options) { options.sessions_max = 1; });
+  Guest& leader = rig.arrive_and_run(1, open_of_part(1, 1, 2));
+  Guest& other = rig.arrive(2, open_of_part(2, 2, 2));
+  REQUIRE(rig.run([&] { return other.got<session::Queued>(); }));
+  leader.is_gone = true;
+  leader.side.transport->cut_all();
+  const Instant lost = rig.now;
+  REQUIRE(rig.run([&] { return other.got<session::Opened>(); }));
+  CHECK(rig.now < after(lost, 2 * lost_patience));
+  CHECK_FALSE(other.all<session::TeamSeat>().front().is_helper);
+}
+
 // It is the run that it was: both of its parts have come, and nobody is waited for.
 TEST_CASE("acceptor__a_leader_killed_after_long_and_started_again__goes_on_with_the_run") {
   const bool has_ended = GENERATE(true, false);  // the session of the process that was killed
