@@ -35,7 +35,7 @@ enum class Carries : uint8_t {
   read_request,  // b: operation
   read_chunk,    // a: part, b: operation, c: index
   rma_end,       // b: operation
-  mailbox_hint,  // b: mailbox, c: epoch
+  mailbox_hint,  // b: number
   greeting,
   path_probe,  // and nothing else
 };
