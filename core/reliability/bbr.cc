@@ -119,10 +119,18 @@ void Bbr::acked(const AckReport& report) {
   bandwidth_.add(report.rate);
   has_enough_in_flight_ = report.in_flight_bytes >= product_bytes(queue_stands);
   if (rounds_.ends(report.rate, report.delivered_bytes)) end_round(report);
+  if (counts_from_ == never) end_silence(report.now);
   advance_phase(report);
   probe_round_trip(report);
   set_pace();
   set_window(report);
+}
+
+// The first acknowledgement after a timeout.
+void Bbr::end_silence(Instant now) {
+  counts_from_ = now;
+  recovers_ = true;
+  if (phase_ == Phase::cruise || phase_ == Phase::probe_up || phase_ == Phase::probe_down) begin_cruise(now);
 }
 
 void Bbr::end_round(const AckReport& report) {
@@ -155,6 +163,7 @@ void Bbr::look_at_first_flight(const AckReport& report) {
 
 // A sender that has no more to send says nothing of the path, unless a queue stands there already.
 void Bbr::look_for_full_pipe(const AckReport& report) {
+  if (recovers_) return;
   if (report.rate.app_limited && report.in_flight_bytes < product_bytes(queue_stands)) return;
   if (bandwidth_.most() * 100 >= full_bandwidth_ * (rounds_held_ > 0 ? full_growth_held : full_growth)) {
     full_bandwidth_ = bandwidth_.most();
@@ -181,6 +190,7 @@ void Bbr::look_for_others(const AckReport& report) {
 
 void Bbr::begin_sharing(const AckReport& report) {
   enter(Phase::sharing, report.now);
+  recovers_ = false;
   queue_.next_cycle();
   uint64_t begins = report.in_flight_bytes + bytes_of(report.packets);
   // Who had little to send may have what the model allowed: CUBIC would take long to get there.
@@ -205,6 +215,7 @@ void Bbr::begin_probe(Instant now) {
   if (!probe_was_lossy_) bound_ = std::min(bound_ * pace_up / 100, in_flight_bytes_max);
   probe_was_lossy_ = false;
   is_probe_round_ = true;
+  recovers_ = false;
   bandwidth_.next_cycle();
   queue_.next_cycle();
   enter(Phase::probe_up, now);
@@ -220,6 +231,7 @@ void Bbr::advance_phase(const AckReport& report) {
       if (report.in_flight_bytes <= product_bytes(100)) begin_cruise(report.now);
       return;
     case Phase::cruise: {
+      if (recovers_ && elapsed < round_trip_.least() * cruise_round_trips_max) return;
       const Duration longest = std::min(round_trip_.least() * cruise_round_trips_max, cruise_after_loss_max);
       if (elapsed < (probe_was_lossy_ ? std::max(longest, cruise_) : cruise_)) return;
       if (queue_.stood_all_cycle(round_trip_.least())) {
@@ -323,10 +335,13 @@ void Bbr::set_window(const AckReport& report) {
     window_ += acked;
   }
   window_ = std::clamp(window_, window_min(), in_flight_bytes_max);
+  recovers_ = recovers_ && window_ < product_bytes(100);
 }
 
 void Bbr::lost(const LossReport& report) {
-  rounds_.lost(bytes_of(report.packets));
+  for (const SentPacket& packet : report.packets) {
+    if (packet.sent_at >= counts_from_) rounds_.lost(packet.bytes);
+  }
   careful_.lost();
 }
 
@@ -340,7 +355,7 @@ void Bbr::datagram_length(uint32_t bytes) {
   window_ = std::max(window_, window_min());
 }
 
-// The window begins small and grows with what is acknowledged; the model stays for comparison.
+// The window begins small and grows with what is acknowledged; the model stays.
 void Bbr::timed_out() {
   if (phase_ == Phase::sharing) {
     phase_ = Phase::cruise;
@@ -352,6 +367,7 @@ void Bbr::timed_out() {
   careful_.give_up();
   full_bandwidth_ = 0;
   rounds_without_more_ = 0;
+  counts_from_ = never;
 }
 
 }  // namespace ccixfer::reliability

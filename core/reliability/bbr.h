@@ -19,6 +19,9 @@
 // it was a round of a probe, the next probe waits longer: the one who probes too far makes way for
 // those who do not, and for those who halve their window at a loss. A round that loses more than 10
 // % in cruise shortens the memory of the rate.
+//
+// After a timeout the window begins small and doubles in a round, and the model stays: packets that were lost in the silence do not
+// count, and no probe begins a new cycle of the rate, until the window holds a product again (62 round trips at most).
 // Source: draft-cardwell-iccrg-bbr-congestion-control-00 and -02; Cardwell et al., "BBR:
 // Congestion-Based Congestion Control", ACM Queue 14(5), 2016. Deviation: one bound in flight
 // instead of BBRv2's three, no refill phase, and, in place of an estimate of extra acknowledgements,
@@ -59,6 +62,7 @@ class Bbr final : public CongestionControl {
   void look_for_full_pipe(const AckReport& report);
   void advance_phase(const AckReport& report);
   void probe_round_trip(const AckReport& report);
+  void end_silence(Instant now);
   void enter(Phase phase, Instant now);
   void begin_cruise(Instant now);
   void begin_probe(Instant now);
@@ -100,6 +104,8 @@ class Bbr final : public CongestionControl {
   Duration cruise_{0};        // how long the present one lasts
   bool round_ended_ = false;  // since the round trip's probe had little in flight
   Instant probe_ends_ = never;
+  Instant counts_from_{};  // losses of packets that left before say nothing of the rate; never: since a timeout nothing has come
+  bool recovers_ = false;  // after a timeout the window is still small, and what is measured is the window and not the path
 };
 
 }  // namespace ccixfer::reliability

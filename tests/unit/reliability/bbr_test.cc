@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <deque>
 #include <set>
+#include <vector>
 
 #include "core/reliability/pacer.h"
 #include "core/reliability/send_ledger.h"
@@ -47,6 +48,7 @@ struct Path {
         out.clear();
         ledger.timer(now, rtt, out);
         learn();
+        if (out.probe) send();
       }
       most_in_flight = std::max(most_in_flight, ledger.in_flight_bytes());
       least_in_flight = std::min(least_in_flight, ledger.in_flight_bytes());
@@ -320,6 +322,61 @@ TEST_CASE("bbr__a_timeout__the_window_begins_small_and_the_rate_is_back_soon") {
   CHECK(path.control.window_bytes() == 4 * datagram);
   path.run(500ms);
   CHECK(path.share(2s) > 0.9);
+}
+
+// What was sent into the outage is lost, and so are the first packets after the timeouts: all that says nothing of the rate.
+TEST_CASE("bbr__an_outage__the_rate_is_back_within_some_round_trips") {
+  struct Row {
+    uint64_t rate;
+    Duration begins, lasts;
+    double loss;
+  };
+  const std::vector<Row> rows = {{6'250'000, 3s, 2s, 0},     {6'250'000, 3300ms, 1s, 0}, {6'250'000, 3300ms, 2s, 0},
+                                 {6'250'000, 3s, 2s, 0.01},  {25'000'000, 500ms, 1s, 0}, {25'000'000, 3s, 1s, 0},
+                                 {25'000'000, 500ms, 2s, 0}, {25'000'000, 3s, 2s, 0.01}};
+  for (const Row& row : rows) {
+    CAPTURE(row.rate, row.begins.count(), row.lasts.count(), row.loss);
+    Path path;
+    path.rate = row.rate;
+    path.round_trip = 100ms;
+    path.queue_bytes = path.rate / 10;
+    path.loss = row.loss;
+    path.pacer = reliability::Pacer{16 * datagram, 16 * datagram};
+    path.run(row.begins);
+    path.loss = 1;
+    path.run(row.lasts);
+    path.loss = row.loss;
+    REQUIRE(path.coming.empty());
+    while (path.coming.empty() && path.now < start + 20s) path.run(1ms);
+    path.run(1500ms);
+    CHECK(path.share(1s) > 0.9);
+  }
+}
+
+// It is another path after the outage: what was known of it must not last.
+TEST_CASE("bbr__an_outage_after_which_the_path_is_slower__the_pace_follows_within_some_round_trips") {
+  for (const uint64_t slower : {2u, 5u, 20u}) {
+    for (const uint64_t products : {1u, 5u}) {
+      CAPTURE(slower, products);
+      Path path;
+      path.rate = 6'250'000;
+      path.round_trip = 100ms;
+      path.queue_bytes = path.rate / 10;
+      path.run(3s);
+      path.loss = 1;
+      path.run(2s);
+      path.loss = 0;
+      path.rate /= slower;
+      path.queue_bytes = path.rate / 10 * products;
+      while (path.coming.empty() && path.now < start + 20s) path.run(1ms);
+      path.run(5s);
+      path.sent = path.lost = 0;
+      CHECK(path.share(3s) > 0.9);
+      CHECK(path.lost * 20 < path.sent);
+      path.run(4s);
+      CHECK(path.control.bandwidth_bytes_per_s() < path.rate * 11 / 10);
+    }
+  }
 }
 
 TEST_CASE("bbr__any_path__the_window_and_the_pace_stay_within_their_bounds") {
