@@ -34,7 +34,10 @@ bool has_two_processors() {
 }  // namespace
 
 ShmNet::Impl::Impl(const ShmNetOptions& o, std::shared_ptr<host::Waker> waker)
-    : options(o), watched(std::move(waker)), has_processor_for_peer(has_two_processors()) {
+    : options(o),
+      watched(std::move(waker)),
+      has_processor_for_peer(has_two_processors()),
+      untaken([this](Descriptor socket) { close_socket(std::move(socket)); }) {
   watched.ask_before_sleep([this] { return may_sleep(); });
 }
 
@@ -87,11 +90,21 @@ void ShmNet::Impl::open(Stream& stream, StreamId id, Segment segment, size_t wri
   use(stream, id);
 }
 
-// The socket is closed, or will be, and watched no more.
+// At once, or on another thread where that may take as long as the peer likes.
+void ShmNet::Impl::close_socket(Descriptor socket) {
+  if (!end(socket.get())) closer.close(std::move(socket));
+}
+
+// The socket is closed, or will be, and watched no more. The peer is told at once.
 void ShmNet::Impl::drop(Stream& stream) {
   const host::WatchId was = std::exchange(stream.watch, {});
   const bool is_empty = !stream.socket || end(stream.socket.get());
-  if (is_empty || !watched.remove(was)) watched.closed(was);
+  const bool is_kept = stream.socket && untaken.stands_in(stream.socket.get());
+  if ((is_empty && !is_kept) || !watched.remove(was)) watched.closed(was);
+  if (is_kept) {
+    untaken.keep(std::move(stream.socket));
+    return look_at_untaken_later();
+  }
   if (is_empty) return stream.socket.reset();
   closer.close(std::move(stream.socket));
 }
@@ -183,7 +196,9 @@ void ShmNet::set_deadline(Instant at) {
   impl_->arm();
 }
 
-void ShmNet::Impl::arm() { watched.arm(failed.empty() ? std::min({deadline, accept_again, dial_again}) : Instant::min()); }
+void ShmNet::Impl::arm() {
+  watched.arm(failed.empty() ? std::min({deadline, accept_again, dial_again, pass_again}) : Instant::min());
+}
 
 // ---- Bytes.
 
@@ -243,6 +258,7 @@ bool ShmNet::nothing_to_read(StreamId id) const {
 int64_t ShmNet::send(StreamId id, std::span<const stream::ConstIoSpan> from) {
   Impl::Stream* stream = impl_->find(id);
   if (stream == nullptr) return stream::io_error;
+  if (stream->state == Impl::State::passing) stream->wants_room = true;  // told once it is open
   if (stream->state != Impl::State::open) return stream::io_again;
   if (stream->hung_up) return stream::io_closed;
   const bool was_asleep = !stream->in_use;

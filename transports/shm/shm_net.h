@@ -18,7 +18,8 @@ namespace ccixfer::shm {
 
 inline constexpr int accepts_per_poll_max = 64;
 inline constexpr Duration accept_retry = std::chrono::milliseconds(100);
-inline constexpr Duration dial_retry = std::chrono::milliseconds(5);  // the listener's backlog is full
+inline constexpr Duration pass_retry = std::chrono::milliseconds(100);  // of memory to whoever waits for it
+inline constexpr Duration dial_retry = std::chrono::milliseconds(5);    // the listener's backlog is full
 // Streams that were in use lately: each poll looks into their rings. The others wake us.
 inline constexpr size_t streams_watched_max = 16;
 // How long a process looks on before it sleeps, if that was of use lately (linger.h): about what a peer takes to answer that sleeps

@@ -32,7 +32,12 @@ bool are_there_descriptors(int any) {
   return false;
 }
 
-bool is_out_of_something(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
+bool is_out_of_something(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == ETOOMANYREFS;
+}
+
+// How often it is said that diallers wait for their memory.
+constexpr Duration tell_retry = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -127,30 +132,67 @@ bool ShmNet::Impl::accept_one(const Report& report) {
   const StreamId id = add_stream(State::open);
   Stream& stream = *find(id);
   stream.socket = std::move(fd);
-  const auto refuse = [&](int error) {
-    release(id);
-    errno = error;
-    return false;
-  };
   const std::optional<PeerProcess> peer = peer_of(stream.socket.get());
   if (!may_meet(peer)) {
     if (options.counters != nullptr) options.counters->add(Counter::hello_rejected);
     release(id);
     return true;
   }
-  Result<Segment> segment = Segment::create(options.ring_bytes);
-  if (!segment) return refuse(ENOMEM);
-  if (!pass_segment(stream.socket.get(), *segment)) {
-    release(id);  // it went meanwhile
+  if (!watch(stream, id)) {
+    const int error = errno;
+    release(id);
+    errno = error;
+    return false;
+  }
+  stream.user = peer ? peer->user : static_cast<uid_t>(-1);
+  if (pass(id) == Passed::dialler_went) {
+    release(id);
     return true;
   }
-  segment->close_descriptor();
   pause_told = false;
-  if (!watch(stream, id)) return refuse(errno);
-  open(stream, id, std::move(*segment), 1);
   report({StreamEventType::accepted, id, Status::success,
           peer ? fmt::format("shm://user-{}.process-{}", peer->user, peer->process) : std::string("shm://unknown")});
   return true;
+}
+
+ShmNet::Impl::Passed ShmNet::Impl::pass(StreamId id) {
+  Stream& stream = *find(id);
+  std::string why = fmt::format("user {} does not take what it was passed", stream.user);
+  if (untaken.has_room(stream.user)) {
+    Result<Segment> segment = Segment::create(options.ring_bytes);
+    if (segment && pass_segment(stream.socket.get(), *segment)) {
+      untaken.add(stream.user, stream.socket.get());
+      segment->close_descriptor();
+      open(stream, id, std::move(*segment), 1);
+      return Passed::yes;
+    }
+    if (segment && !is_out_of_something(errno)) return Passed::dialler_went;
+    why = segment ? std::generic_category().message(errno) : segment.error().message;
+  }
+  if (now >= tell_again) log(LogLevel::warning, "a dialler waits for its shared memory: {}", why);
+  if (now >= tell_again) tell_again = after(now, tell_retry);
+  stream.state = State::passing;
+  passing.push_back(id);
+  look_at_untaken_later();
+  return Passed::later;
+}
+
+void ShmNet::Impl::look_at_untaken_later() {
+  pass_again = std::min(pass_again, after(now, pass_retry));
+  arm();
+}
+
+void ShmNet::Impl::pass_waiting(const Report& report) {
+  pass_again = never;
+  untaken.look();
+  for (const StreamId id : std::exchange(passing, {})) {
+    const Stream* stream = find(id);
+    if (stream == nullptr || stream->state != State::passing) continue;
+    const Passed passed = pass(id);
+    if (passed == Passed::dialler_went) fail_stream(id, Status::disconnected, "the dialler went");
+    if (passed == Passed::yes) look_into(id, true, report);
+  }
+  if (untaken.keeps_any()) look_at_untaken_later();
 }
 
 // ---- Events.
@@ -162,8 +204,11 @@ void ShmNet::Impl::stream_event(StreamId id, uint32_t events, const Report& repo
     meet(id, report);
     stream = find(id);
   }
+  const bool hung_up = (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0;
+  if (stream != nullptr && stream->state == State::passing && hung_up)
+    return fail_stream(id, Status::disconnected, "the dialler went");
   if (stream == nullptr || stream->state != State::open) return;
-  const bool hangs_up = (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0 && !std::exchange(stream->hung_up, true);
+  const bool hangs_up = hung_up && !std::exchange(stream->hung_up, true);
   if (++stream->rings >= rings_unread_max) {
     stream->rings = 0;
     if (!silence(stream->socket.get())) {
@@ -217,6 +262,7 @@ void ShmNet::poll(Instant now, const std::function<void(const StreamEvent&)>& ev
   }
   for (const StreamId id : net.looking) net.look_into(id, false, event);
   if (net.dial_again <= now) net.dial_waiting();
+  if (net.pass_again <= now) net.pass_waiting(event);
   if (net.accept_again <= now) {
     net.accept_again = never;
     net.update_accepting();

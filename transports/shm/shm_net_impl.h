@@ -10,6 +10,7 @@
 #include "transports/shm/doorbell.h"
 #include "transports/shm/linger.h"
 #include "transports/shm/shm_net.h"
+#include "transports/shm/untaken.h"
 
 namespace ccixfer::shm {
 
@@ -23,6 +24,7 @@ struct ShmNet::Impl {
   enum class State : uint8_t {
     dialling,  // the listener's backlog is full
     meeting,   // for the listener's memory
+    passing,   // accepted: its user has not taken enough of what we passed, or we can pass nothing now
     open,
     failed,
   };
@@ -37,6 +39,7 @@ struct ShmNet::Impl {
     bool wants_room = false;  // send() took less than it was given
     bool hung_up = false;     // the peer's end is closed; what it wrote before is there
     uint32_t rings = 0;       // of the bell, that were not read
+    uid_t user = 0;           // passing
     std::string name;         // dialling
     Status status = Status::success;
     std::string reason;  // failed
@@ -55,9 +58,12 @@ struct ShmNet::Impl {
   std::vector<StreamId> looking;           // a copy of it, in poll()
   std::vector<StreamId> failed;            // whose failure poll() is to report
   std::vector<StreamId> dialling;
+  std::vector<StreamId> passing;
   Instant now{};
   Instant deadline = never;
   Instant dial_again = never;
+  Instant pass_again = never;    // and look what was taken of what was passed
+  Instant tell_again{};          // that diallers wait for memory
   Instant accept_again = never;  // out of descriptors: until then, or until a stream closes
   bool accept_paused = false;    // by the user
   bool pause_told = false;       // for want of descriptors, since the last stream was accepted
@@ -65,11 +71,13 @@ struct ShmNet::Impl {
   const bool has_processor_for_peer;  // besides ours
   Linger linger;
   Closer closer;
+  Untaken untaken;
 
   [[nodiscard]] Stream* find(StreamId id);
   [[nodiscard]] StreamId add_stream(State state);
   [[nodiscard]] bool watch(Stream& stream, StreamId id);
   void open(Stream& stream, StreamId id, Segment segment, size_t written_direction);
+  void close_socket(Descriptor socket);
   void drop(Stream& stream);
   void release(StreamId id);
   void fail_stream(StreamId id, Status status, std::string reason);
@@ -90,6 +98,10 @@ struct ShmNet::Impl {
   void update_accepting();
   void accept_some(const Report& report);
   [[nodiscard]] bool accept_one(const Report& report);
+  enum class Passed : uint8_t { yes, later, dialler_went };
+  [[nodiscard]] Passed pass(StreamId id);
+  void pass_waiting(const Report& report);
+  void look_at_untaken_later();
   void stream_event(StreamId id, uint32_t events, const Report& report);
   void look_into(StreamId id, bool told, const Report& report);
   void report_failed(const Report& report);
