@@ -66,7 +66,7 @@ struct TransferLoop::Impl {
         pool(session::segment_bytes_max, buffers, std::move(memory)),
         work(files, work_threads()),
         hub(*node.endpoint, process.counters),
-        pool_region(node.memory->register_region(pool.memory(), cci::access_read_parts)),
+        pool_region(node.memory->register_region(pool.memory(), cci::access_read_parts | cci::access_puts)),
         services{*node.endpoint, files, work, pool, pool_region, entropy, process.counters, process.reporter} {}
   ~Impl() { static_cast<void>(node.memory->deregister_region(pool_region)); }
 

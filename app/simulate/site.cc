@@ -87,7 +87,7 @@ Process::Process(Site& site, bool listen)
       pool_(session::segment_bytes_max, site.buffers),
       work_(site.world, site.node, disk_of(site), site.work),
       hub_(*endpoint_, site.counters),
-      pool_region_(memory_->register_region(pool_.memory(), cci::access_read_parts)),
+      pool_region_(memory_->register_region(pool_.memory(), cci::access_read_parts | cci::access_puts)),
       services_{*endpoint_, disk_of(site), work_, pool_, pool_region_, entropy_, site.counters, *reporter_} {
   site_.world.add_actor(site_.node, this);
 }

@@ -22,7 +22,7 @@ constexpr uint32_t tickets_max = 1u << 20;
 constexpr uint32_t mailbox_ticket_bit = 1u << 31;
 
 struct Region {
-  bool writable = false;  // registered as memory that may be written, by us or by peers
+  bool writable = false;  // by reads of ours
   uint8_t access = 0;
   uint64_t key = 0;
   MutableBytes memory;
@@ -168,7 +168,8 @@ Handle MemoryTable::Impl::name_of(uint32_t index) const {
 }
 
 ports::MemoryAccess MemoryTable::Impl::access_of(const Region& region) {
-  return {region.writable, (region.access & (access_read | access_read_parts)) != 0, (region.access & access_write) != 0};
+  return {region.writable, (region.access & (access_read | access_read_parts)) != 0,
+          (region.access & (access_write | access_puts)) != 0};
 }
 
 Handle MemoryTable::Impl::add(MutableBytes memory, uint8_t access, bool writable) {
@@ -189,7 +190,8 @@ Handle MemoryTable::Impl::add(MutableBytes memory, uint8_t access, bool writable
 }
 
 Handle MemoryTable::register_region(MutableBytes memory, uint8_t access) {
-  return impl_->add(memory, access & (access_read | access_write | access_read_parts), true);
+  const bool for_puts = (access & access_puts) != 0;
+  return impl_->add(memory, access & (access_read | access_write | access_read_parts | access_puts), !for_puts);
 }
 
 Handle MemoryTable::register_region(Bytes memory) {

@@ -20,6 +20,9 @@ inline constexpr uint8_t access_write = 2;  // a peer may RMA-write it
 // By this handle no peer may, but parts of the memory will be registered for peers to read (register_part): then the networks' keys
 // of the whole serve for the parts as well.
 inline constexpr uint8_t access_read_parts = 4;
+// Puts of ours leave from it, and puts of peers come into buffers of mailboxes that lie in it. No operation of ours reads into it
+// (rma_op), so no key of it that a peer is told lets the peer write.
+inline constexpr uint8_t access_puts = 8;
 inline constexpr uint32_t regions_max = 1u << 20;
 
 class MemoryTable final : public ports::RmaTarget {
@@ -64,7 +67,7 @@ class MemoryTable final : public ports::RmaTarget {
   void detach(const ports::RmaTarget& target);
 
   // The local end of an operation of ours, access flags aside. rma_handle: unknown or stale; range: not inside the region or
-  // empty; rma_op: to be written, but registered read-only.
+  // empty; rma_op: to be written, but registered read-only or for puts.
   [[nodiscard]] Status resolve_local(const ports::Handle& handle, uint64_t offset_bytes, uint64_t length_bytes, bool for_writing,
                                      MutableBytes& out);
   // The key of the transport that was bound with `target`; none where it needs none. no_memory: it did not take the region.

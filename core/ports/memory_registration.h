@@ -15,9 +15,9 @@ struct MemoryKey {
 
 // What a card may do with memory, besides reading it for operations of this end.
 struct MemoryAccess {
-  bool we_write = false;  // operations of this end
+  bool we_write = false;  // reads of this end: where a peer's card does it, the peer is told a key that lets it write
   bool peers_read = false;
-  bool peers_write = false;
+  bool peers_write = false;  // what they write or put is placed there
 };
 
 // The memory of this end in an RMA. `region` and `offset_bytes` are of the MemoryTable, for transports that are made of endpoints.

@@ -15,7 +15,7 @@ RegisteredMemory::~RegisteredMemory() {
 }
 
 // A write of ours is read by the target's card, and a read of ours is written by it, so a peer must be able to reach all that we
-// use ourselves.
+// use ourselves, and in no other way. What peers write our own card places.
 Status RegisteredMemory::add(MutableBytes memory, ports::MemoryAccess access, ports::MemoryKey& key) {
   Entry entry;
   entry.memory = memory;

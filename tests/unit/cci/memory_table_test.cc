@@ -295,6 +295,9 @@ TEST_CASE("memory_table__resolve_local__checks_like_a_stranger_but_for_access") 
   CHECK(f.table.resolve_local(handle, 0, 0, true, out) == Status::range);
   CHECK(f.table.resolve_local(constant, 0, 10, false, out) == Status::success);
   CHECK(f.table.resolve_local(constant, 0, 10, true, out) == Status::rma_op);
+  const Handle for_puts = f.table.register_region(f.memory, access_puts);
+  CHECK(f.table.resolve_local(for_puts, 0, 10, false, out) == Status::success);
+  CHECK(f.table.resolve_local(for_puts, 0, 10, true, out) == Status::rma_op);
   CHECK(f.table.resolve_local({}, 0, 1, false, out) == Status::rma_handle);
 }
 

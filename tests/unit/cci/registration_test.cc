@@ -127,6 +127,22 @@ TEST_CASE("registration__a_part__has_the_keys_of_the_whole") {
   CHECK(Devices::write(at.one, inner) == Status::success);  // it is of the whole, not of that part
 }
 
+TEST_CASE("registration__memory_for_puts__is_written_by_no_read_of_ours_and_by_no_peer_that_names_it") {
+  Devices at;
+  const Handle whole = at.memory->register_region(at.bytes, access_read_parts | access_puts);
+  const ports::MemoryAccess access = at.one.log->registered.at(1).second;
+  CHECK_FALSE(access.we_write);
+  CHECK(access.peers_read);
+  CHECK(access.peers_write);
+  const Handle part = at.memory->register_part(whole, 100, 50, 0);
+  MutableBytes out;
+  CHECK(at.memory->resolve_local(part, 0, 10, true, out) == Status::rma_op);
+  CHECK(at.memory->resolve_local(part, 0, 10, false, out) == Status::success);
+  ports::RemoteRef named;
+  named.handle = whole;
+  CHECK(at.memory->begin_write(1, named, 10).status == Status::rma_op);
+}
+
 TEST_CASE("registration__a_part_outside_of_the_whole__is_none") {
   Devices at;
   const Handle whole = at.memory->register_region(at.bytes, access_read_parts);

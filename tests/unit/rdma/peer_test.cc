@@ -201,6 +201,43 @@ TEST_CASE("peer__a_read_by_hand__small_in_a_packet_and_large_by_the_card") {
   REQUIRE((mine == region));
 }
 
+// The peer is told the key of all the memory that the buffer is in. It gets no right by it that the put does not need.
+TEST_CASE("peer__was_told_the_key_of_a_put__writes_nothing_into_the_pool_of_the_source") {
+  Rig rig;
+  constexpr size_t buffer_bytes = 1u << 20;
+  Buffer pool = filled(2 * buffer_bytes, 1);
+  const Buffer before = pool;
+  const ports::Handle local = rig.b.memory.register_region(pool, cci::access_read_parts | cci::access_puts);
+  Buffer mine = filled(buffer_bytes, 2);
+  RawPeer peer(rig);
+  Registration known;
+  REQUIRE(peer.net.register_memory(mine, {.local_write = true}, known) == Status::success);
+  const ConnectionId id = peer.open();
+  ports::RmaRequest put;
+  put.write = true;
+  put.remote.handle = {ports::HandleKind::region, 0, 0, 1, 7, 8, 9};
+  put.local.region = local;
+  REQUIRE(rig.b.memory.local_key(rig.b.target, local, put.local.key) == Status::success);
+  put.source = Bytes(pool).first(buffer_bytes);
+  REQUIRE(rig.b.transport->rma(id, put, 1) == Status::success);
+  rig.world.wake(rig.b.node);
+  peer.settle();
+  const std::optional<Announced> announced = peer.announced();
+  REQUIRE(announced);
+  const bool other_buffer = GENERATE(true, false);
+  Work work{1, mine, known.local_key, announced->address, announced->key};
+  REQUIRE(peer.net.post_read(peer.pair, work));
+  peer.settle(20ms);
+  REQUIRE(peer.works == std::vector{WorkStatus::success});
+  REQUIRE(std::equal(mine.begin(), mine.end(), pool.begin()));
+  mine = filled(buffer_bytes, 3);
+  if (other_buffer) work.remote_address += buffer_bytes;
+  REQUIRE(peer.net.post_write(peer.pair, work));
+  peer.settle(20ms);
+  REQUIRE(peer.works == std::vector{WorkStatus::success, WorkStatus::remote_access});
+  REQUIRE((pool == before));
+}
+
 TEST_CASE("peer__says_nothing__is_dropped_when_others_want_in") {
   ports::TransportOptions options;
   options.pending_requests_max = 2;

@@ -210,6 +210,15 @@ class RawPeer final : public RdmaEvents {
     }
     return found;
   }
+  // The first record that came in any packet, if it announces an operation.
+  [[nodiscard]] std::optional<Announced> announced() const {
+    for (const Buffer& packet : got) {
+      const Bytes records = Bytes(packet).subspan(packet_header_bytes);
+      const auto record = record_kind(records);
+      if (record && *record != RecordKind::progress) return decode_announced(records.first(record_bytes(*record)));
+    }
+    return std::nullopt;
+  }
   [[nodiscard]] std::optional<Status> answer(wire::Kind kind) const {
     const auto all = frames(kind);
     if (all.empty()) return std::nullopt;
