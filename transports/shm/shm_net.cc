@@ -37,6 +37,7 @@ ShmNet::Impl::Impl(const ShmNetOptions& o, std::shared_ptr<host::Waker> waker)
     : options(o),
       watched(std::move(waker)),
       has_processor_for_peer(has_two_processors()),
+      closer(o.closing_threads),
       untaken([this](Descriptor socket) { close_socket(std::move(socket)); }) {
   watched.ask_before_sleep([this] { return may_sleep(); });
 }

@@ -12,6 +12,7 @@
 
 #include "core/base/counters.h"
 #include "core/host/waker.h"
+#include "transports/shm/closer.h"
 #include "transports/stream/stream_net.h"
 
 namespace ccixfer::shm {
@@ -40,6 +41,7 @@ struct ShmNetOptions {
   Meets meets = Meets::own_user;
   int backlog = 1024;
   size_t ring_bytes = 256u << 10;                // of each direction of the streams that we accept; Segment: is_ring_size
+  size_t closing_threads = Closer::threads_max;  // 0: what may block when it is closed stays open (tests)
   Counters* counters = nullptr;                  // outlives the net; nullptr: nobody counts
   std::shared_ptr<host::Waker> waker = nullptr;  // nullptr: one of its own, for the OS handle
 };

@@ -95,6 +95,29 @@ TEST_CASE("shm_passed_descriptors__unread_bells_without_any__the_socket_is_close
   CHECK(errno == EPIPE);
 }
 
+// Each such listener leaves two descriptors that are to be closed.
+TEST_CASE("shm_passed_descriptors__as_many_wait_to_be_closed_as_may__the_next_dial_waits") {
+  Dialled dialled;
+  dialled.net = make({.name = {}, .listen = false, .closing_threads = 0});
+  dialled.watch.nets = {dialled.net.get()};
+  const Descriptor null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const auto accept_one = [&] { return Descriptor(accept4(dialled.listener.get(), nullptr, nullptr, SOCK_CLOEXEC)); };
+  for (size_t closing = 0; closing < Closer::waiting_max; closing += 2) {
+    dialled.watch.events[0].clear();
+    static_cast<void>(*dialled.net->dial(format_uri(dialled.name)));
+    const Descriptor peer = accept_one();
+    REQUIRE(peer);
+    REQUIRE(pass(peer.get(), "sixteen letters.", {null.get()}));
+    REQUIRE(dialled.watch.run([&] { return dialled.watch.find(0, StreamEventType::failed) != nullptr; }));
+  }
+  dialled.watch.events[0].clear();
+  static_cast<void>(*dialled.net->dial(format_uri(dialled.name)));
+  CHECK_FALSE(accept_one());
+  dialled.watch.poll(0);
+  CHECK_FALSE(accept_one());
+  CHECK(dialled.watch.events[0].empty());
+}
+
 // Where the kernel refuses them at the door, since Linux 6.16.
 TEST_CASE("shm_passed_descriptors__from_a_dialler__are_refused_or_end_its_stream") {
   constexpr int pass_rights = 83;
