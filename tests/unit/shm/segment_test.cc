@@ -66,6 +66,12 @@ TEST_CASE("segment__what_is_not_one__is_refused_in_words") {
     CHECK(words(memory(4096 + 2 * (size % (1u << 30))), size).find("another size") != std::string::npos);
   const int readable = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
   CHECK(words(memory(segment_bytes, readable)).find("cannot be written") != std::string::npos);
+  // It can be sealed as well, but there may be no page left where it is touched.
+  Descriptor large(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+  if (large) {  // else the kernel has none
+    REQUIRE(fcntl(large.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
+    CHECK(words(std::move(large)).find("large pages") != std::string::npos);
+  }
   CHECK_FALSE(Segment::is_shared_memory(0));
   CHECK(Segment::is_shared_memory(memory().get()));
 }

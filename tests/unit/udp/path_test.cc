@@ -109,8 +109,13 @@ Ending transfer(Host& a, Host& b, const std::function<bool()>& is_long_enough) {
   return fine;
 }
 
+struct Places {
+  std::string a, b;
+  std::string prefix;  // and what ip(8) is to be told besides
+};
+
 // In a child. The namespace of end `a` is kept by a child of its own until the interfaces are made.
-int run(uint32_t mtu, size_t expected) {
+int run(const Places& at, uint32_t mtu, size_t expected) {
   if (unshare(CLONE_NEWNET) != 0) return no_namespace;
   const int space_of_a = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   const pid_t keeper = fork();
@@ -120,8 +125,8 @@ int run(uint32_t mtu, size_t expected) {
   }
   const bool made = space_of_a >= 0 && keeper > 0 && unshare(CLONE_NEWNET) == 0 &&
                     shell(fmt::format("ip link set lo up\nip link add b0 mtu {0} type veth peer name a0 mtu {0} netns {1}\n"
-                                      "ip link set b0 up\nip addr add 10.77.0.2/24 dev b0\n",
-                                      mtu, keeper));
+                                      "ip link set b0 up\nip addr add {2}/{3} dev b0\n",
+                                      mtu, keeper, at.b, at.prefix));
   if (keeper > 0) {
     kill(keeper, SIGKILL);
     waitpid(keeper, nullptr, 0);
@@ -129,11 +134,12 @@ int run(uint32_t mtu, size_t expected) {
   if (!made) return no_interfaces;
   size_t longest_of_a = 0, longest_of_b = 0;
   const int space_of_b = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-  if (setns(space_of_a, CLONE_NEWNET) != 0 || !shell("ip link set lo up\nip link set a0 up\nip addr add 10.77.0.1/24 dev a0\n"))
+  if (setns(space_of_a, CLONE_NEWNET) != 0 ||
+      !shell(fmt::format("ip link set lo up\nip link set a0 up\nip addr add {}/{} dev a0\n", at.a, at.prefix)))
     return no_interfaces;
-  Host a("10.77.0.1", longest_of_a);
+  Host a(at.a, longest_of_a);
   if (setns(space_of_b, CLONE_NEWNET) != 0) return no_interfaces;
-  Host b("10.77.0.2", longest_of_b);
+  Host b(at.b, longest_of_b);
   const Ending ending = transfer(a, b, [&] { return longest_of_a >= expected; });
   if (ending != fine) return ending;
   return longest_of_a == expected ? fine : wrong_length;
@@ -142,12 +148,14 @@ int run(uint32_t mtu, size_t expected) {
 }  // namespace
 
 TEST_CASE("udp_path__interfaces_of_1280_1500_and_9000__packets_become_as_long_as_they_carry") {
-  const std::pair<uint32_t, size_t> rows[] = {{1280, 1252}, {1500, 1472}, {9000, 8972}};
-  for (const auto& [mtu, expected] : rows) {
-    CAPTURE(mtu);
+  const bool v6 = GENERATE(false, true);
+  const Places at = v6 ? Places{"fd77::1", "fd77::2", "64 nodad"} : Places{"10.77.0.1", "10.77.0.2", "24"};
+  for (const uint32_t mtu : {1280u, 1500u, 9000u}) {
+    const size_t expected = mtu - 8 - (v6 ? 40 : 20);
+    CAPTURE(mtu, v6);
     const pid_t child = fork();
     REQUIRE(child >= 0);
-    if (child == 0) _exit(run(mtu, expected));
+    if (child == 0) _exit(run(at, mtu, expected));
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE(WIFEXITED(status));
