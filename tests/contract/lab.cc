@@ -92,6 +92,8 @@ std::vector<std::string> every_lab(bool routed) {
                                "routed-eth",
                                "mixed-eth",
                                "routed-datagram-secured",
+                               "routed-shm-secured",
+                               "mixed-eth-secured",
                                "mixed-secured"});
   return names;
 }
@@ -168,6 +170,8 @@ std::unique_ptr<Lab> make_lab(const std::string& name) {
   if (kind == "mixed-verbs") return make_routed_lab(seed, {Subnet::verbs, Subnet::tcp, Subnet::udp});
   const Subnet lossy = Subnet::datagram;
   if (kind == "routed-datagram-secured") return make_routed_lab(seed, {lossy, lossy}, {}, true);
+  if (kind == "routed-shm-secured") return make_routed_lab(seed, {Subnet::shm, Subnet::shm}, {}, true);
+  if (kind == "mixed-eth-secured") return make_routed_lab(seed, {Subnet::shm, Subnet::eth, Subnet::tcp}, {}, true);
   if (kind == "mixed-secured") return make_routed_lab(seed, {lossy, Subnet::tcp, Subnet::udp}, {}, true);
   if (kind == "direct-datagram") return make_routed_lab(seed, {lossy});
   if (kind == "routed-datagram") return make_routed_lab(seed, {lossy, lossy});
