@@ -52,6 +52,11 @@ class ConnectionFragments {
   void take_buffer(uint8_t from) { ++buffers_[from]; }
   void give_buffer(uint8_t from) { --buffers_[from]; }
 
+  // Lower RMAs of ours on a leg: pulls from it, and pushes to it.
+  [[nodiscard]] uint32_t under_way(uint8_t leg) const { return under_way_[leg]; }
+  void begin_on(uint8_t leg) { ++under_way_[leg]; }
+  void end_on(uint8_t leg) { --under_way_[leg]; }
+
   // Those without a buffer, by class. A connection stands in the turn order of a class once: wait()
   // says true when the caller has to put it there, and leave_turn() says that it is there no more.
   [[nodiscard]] bool wait(uint8_t data_class, const WaitingFragment& fragment);
@@ -93,7 +98,7 @@ class ConnectionFragments {
   Queues& queues();
   std::unique_ptr<Queues> queues_;
   uint32_t known_ = 0;
-  std::array<uint32_t, 2> buffers_{};
+  std::array<uint32_t, 2> buffers_{}, under_way_{};
   uint8_t in_turn_ = 0;  // a bit for each class
   bool to_be_released_ = false;
   Instant proven_at_ = never;

@@ -151,6 +151,7 @@ void FragmentForwarder::pull(Fragment& fragment) {
   const Status status = endpoint(leg).rma(leg.connection, read);
   if (status == Status::no_buffers) return stall(fragment, false);
   fragment.pulling = true;
+  connection->fragments.begin_on(fragment.offer.from);
   fragment.asked_at = now_;
   if (status != Status::success) return on_ended(fragment, false, status);
   if (!mechanisms_.cut_through || !endpoint(connection->legs[fragment.to()]).supports_cut_through()) return;
@@ -253,7 +254,9 @@ void FragmentForwarder::on_event(const Ref& ref, ports::OperationResult ending) 
 void FragmentForwarder::on_ended(Fragment& fragment, bool of_push, ports::OperationResult ending) {
   (of_push ? fragment.pushing : fragment.pulling) = false;
   RelayedConnection* connection = connection_of(fragment);
+  if (connection != nullptr) connection->fragments.end_on(of_push ? fragment.to() : fragment.offer.from);
   if (connection == nullptr || connection->phase != ConnectionPhase::open) {
+    if (connection != nullptr) connections_.activate(*connection);  // its end may wait for this
     if (!fragment.in_flight()) end(fragment);
     return;
   }
@@ -343,6 +346,7 @@ void FragmentForwarder::push(Fragment& fragment) {
   const Status status = endpoint(leg).rma(leg.connection, write);
   if (status == Status::no_buffers) return stall(fragment, true);
   fragment.pushing = true;
+  connection->fragments.begin_on(fragment.to());
   if (status != Status::success) on_ended(fragment, true, status);
 }
 

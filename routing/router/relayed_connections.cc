@@ -195,6 +195,7 @@ void RelayedConnections::on_bye(RelayedConnection& connection, uint8_t which, By
   if (!bye) return reject(connection, "malformed bye");
   if (connection.account) connection.account->done = bye->status == Status::success || bye->reason == words_of_end;
   close(connection, bye->status == Status::success ? Status::disconnected : bye->status, bye->reason, which);
+  watch_.on_left(connection, which, now_);
 }
 
 void RelayedConnections::reject(RelayedConnection& connection, std::string_view why) {
@@ -244,18 +245,26 @@ void RelayedConnections::tell_observer(const RelayedConnection& connection, Admi
              .lasted = now_ - account.since});
 }
 
-// What is queued for a living leg goes out first; then its connection is closed, orderly.
+// What is queued for a living leg goes out first; then its connection is closed, orderly. While a fragment is under way there it
+// lives, so that the watch can end it: an orderly end would wait for what a peer does not send, or take. Others end it themselves
+// when they are told.
 void RelayedConnections::try_finish(RelayedConnection& connection) {
-  bool waits = false;
-  for (Leg& leg : connection.legs) {
+  bool has_more = false, waits = false;
+  for (uint8_t which = 0; which < 2; ++which) {
+    Leg& leg = connection.legs[which];
     if (leg.live && !leg.out.empty()) {
-      waits = true;
+      has_more = true;
       continue;
     }
     relay_.drop(connection, leg);
-    if (std::exchange(leg.live, false)) devices_.endpoint(leg.device).disconnect(leg.connection);
+    if (connection.fragments.under_way(which) > 0) {
+      waits = true;
+    } else if (std::exchange(leg.live, false)) {
+      devices_.endpoint(leg.device).disconnect(leg.connection);
+    }
   }
-  if (waits) return connections_.activate(connection);
+  if (has_more) return connections_.activate(connection);
+  if (waits) return;  // each end of one makes it active
   places_.give(*connection.peer);
   connections_.remove(connection);
 }
@@ -287,8 +296,13 @@ void RelayedConnections::on_timer(RelayedConnection& connection) {
       return setup_.on_timer(connection, now_);
     case ConnectionPhase::open:
       return;
-    case ConnectionPhase::closing:  // what could not be sent by now is lost
-      for (Leg& leg : connection.legs) relay_.drop(connection, leg);
+    case ConnectionPhase::closing:  // what could not be sent by now is lost, and so is what did not come
+      for (uint8_t which = 0; which < 2; ++which) {
+        Leg& leg = connection.legs[which];
+        relay_.drop(connection, leg);
+        const bool waits = connection.fragments.under_way(which) > 0 && std::exchange(leg.live, false);
+        if (waits) devices_.endpoint(leg.device).abort(leg.connection);
+      }
       return try_finish(connection);
   }
 }

@@ -14,6 +14,9 @@ namespace {
 // Others went by, and this one is still where it was.
 constexpr uint64_t skipped_after_fragments = 64;
 
+// One that closes has its buffers until what is in flight there has ended.
+bool is_set_up(ConnectionPhase phase) { return !is_setting_up(phase); }
+
 }  // namespace
 
 StandstillWatch::StandstillWatch(bool enabled, const Devices& devices, const FragmentPool& pool, ConnectionTable& connections,
@@ -49,7 +52,7 @@ bool StandstillWatch::look(Instant now, const SlotTable<Fragment>& fragments, Bu
   for (const uint64_t packed : looked_at_) judge(*connections_.find(packed), passed);
   for (const uint64_t packed : std::vector<uint64_t>(looked_at_)) {
     RelayedConnection* connection = connections_.find(packed);
-    if (connection != nullptr && connection->phase == ConnectionPhase::open) decide(*connection, pressed, now);
+    if (connection != nullptr && is_set_up(connection->phase)) decide(*connection, pressed, now);
   }
   return true;
 }
@@ -58,7 +61,7 @@ bool StandstillWatch::look(Instant now, const SlotTable<Fragment>& fragments, Bu
 void StandstillWatch::note_waiting(const SlotTable<Fragment>& fragments) {
   fragments.for_each([&](Fragment& fragment) {
     RelayedConnection* connection = connections_.find(fragment.connection);
-    if (!fragment.buffer || connection == nullptr || connection->phase != ConnectionPhase::open) return;
+    if (!fragment.buffer || connection == nullptr || !is_set_up(connection->phase)) return;
     if (connection->progress.look != look_) begin_look(*connection);
     note_waiting(*connection, fragment);
   });
@@ -177,7 +180,9 @@ void StandstillWatch::decide(RelayedConnection& connection, const Pressed& press
   const bool again = stood_still_.was_cut_off(end, now);
   const Duration patience = again ? stalled_after : is_proven ? cut_when_pressed : cut_new_when_pressed;
   if (progress.stands < (others_wait ? patience : cut_anyway)) return;
-  leg.is_end ? stop_waiting(connection, now) : press(connection, leg, others_wait, now);
+  if (leg.is_end) return stop_waiting(connection, now);
+  if (connection.phase == ConnectionPhase::open) return press(connection, leg, others_wait, now);
+  cut_off(connection, progress.stands_leg, connection.leg_name(progress.stands_leg) + " has not ended what is over");
 }
 
 // Who stands still beyond the next router is that router's matter, and it may have many to serve
@@ -227,17 +232,28 @@ void StandstillWatch::on_others_wait(RelayedConnection& connection, Instant now)
   }
 }
 
+// A leg has said that it leaves. What it owes is of no use to anybody, and an orderly end would wait for that.
+void StandstillWatch::on_left(RelayedConnection& connection, uint8_t which, Instant now) {
+  Leg& leg = connection.legs[which];
+  if (connection.fragments.under_way(which) == 0 || !leg.live) return;
+  const ConnectionProgress& progress = connection.progress;
+  const bool stood_still = enabled_ && progress.stands >= stalled_after && progress.stands_leg == which;
+  if (stood_still && leg.is_end) stood_still_.remember(connection.ends[which], penalty_time, now);
+  abort(leg);
+}
+
+void StandstillWatch::abort(Leg& leg) {
+  leg.live = false;
+  devices_.endpoint(leg.device).abort(leg.connection);
+}
+
 // The buffers of an end that is cut off come back now, not when the last byte has gone out: that is
 // what it does not let happen.
 void StandstillWatch::cut_off(RelayedConnection& connection, uint8_t which, const std::string& what) {
   log(LogLevel::info, "routing: connection closed: {}", what);
   const uint64_t packed = connection.ref(0);
   ender_.close(connection, Status::timed_out, what, which);
-  if (RelayedConnection* left = connections_.find(packed); left != nullptr && left->legs[which].live) {
-    Leg& stopped = left->legs[which];
-    stopped.live = false;
-    devices_.endpoint(stopped.device).abort(stopped.connection);
-  }
+  if (RelayedConnection* left = connections_.find(packed); left != nullptr && left->legs[which].live) abort(left->legs[which]);
 }
 
 }  // namespace ccixfer::routing

@@ -41,6 +41,8 @@ class StandstillWatch {
   [[nodiscard]] Instant next_deadline() const { return next_look_; }
   // A router before or behind us says that others wait for what we hold of this connection.
   void on_others_wait(RelayedConnection& connection, Instant now);
+  // That leg said goodbye, and the connection closes.
+  void on_left(RelayedConnection& connection, uint8_t which, Instant now);
 
  private:
   void note_waiting(const SlotTable<Fragment>& fragments);
@@ -55,6 +57,7 @@ class StandstillWatch {
   void press(RelayedConnection& connection, Leg& leg, bool others_wait, Instant now);
   void stop_waiting(RelayedConnection& connection, Instant now);
   void cut_off(RelayedConnection& connection, uint8_t which, const std::string& what);
+  void abort(Leg& leg);
 
   bool enabled_;
   const Devices& devices_;

@@ -200,6 +200,77 @@ TEST_CASE("router_standstill__hostile_peers_that_come_again__others_take_at_most
   CHECK(worst_anew <= 2);
 }
 
+// What is owed by an end that has said goodbye is of no use. It may be one over which much has gone, and to which all buffers were
+// open.
+TEST_CASE("router_standstill__ends_that_say_bye_and_owe_fragments__their_buffers_come_back_at_once") {
+  const bool is_proven = GENERATE(false, true);
+  INFO((is_proven ? "of which something has moved" : "of which nothing has moved"));
+  Scene scene(true);
+  scene.stand_still(Kind::hostile_senders);
+  if (is_proven) {
+    RawPeer& peer = *scene.raw.emplace_back(std::make_unique<RawPeer>(scene.net.world, scene.net.fabric, "n1", "10.1.2.1"));
+    REQUIRE(peer.open("sim://10.1.0.1:7000", scene.b->uri()));
+    FragmentMessage fragment;
+    fragment.kind = MessageKind::write_request;
+    fragment.length_bytes = 64u << 10;
+    fragment.exposed = peer.memory->register_region(Bytes(scene.theirs));
+    fragment.remote.handle = scene.b->memory->register_region(MutableBytes(scene.theirs), cci::access_write);
+    peer.say(fragment);
+    scene.net.world.run_for(milliseconds(20));
+    scene.ask_of_router(peer, Kind::hostile_senders);
+    scene.net.world.run_for(milliseconds(5));
+  }
+  CHECK(scene.router().fragments_in_use() > buffers / 4);
+  for (auto& peer : scene.raw) peer->say(Bye{Status::disconnected, "bye"});
+  scene.net.world.run_for(milliseconds(5));
+  CHECK(scene.router().fragments_in_use() == 0);
+  CHECK(scene.router().connections_open() == 1);
+}
+
+// Each time they stand still for as long as the router waits for them, and a little less; then they leave by themselves.
+TEST_CASE("router_standstill__ends_that_stand_still_and_say_bye__are_remembered") {
+  Scene scene(true);
+  scene.stand_still(Kind::hostile_senders);
+  scene.net.world.run_for(milliseconds(600));
+  const uint32_t held = scene.router().fragments_in_use();
+  CHECK(held > buffers / 4);
+  for (auto& peer : scene.raw) peer->say(Bye{Status::disconnected, "bye"});
+  scene.net.world.run_for(milliseconds(400));
+  for (uint32_t i = 0; i < held; ++i) scene.open_raw(*scene.raw[i], Kind::hostile_senders);
+  scene.net.world.run_for(milliseconds(5));
+  CHECK(scene.router().fragments_in_use() <= buffers / 8 + 1);  // the share of those that stood still, and the reserved one
+}
+
+// The other end says goodbye, and they still owe what was asked of them. While others wait, that is no reason to wait longer.
+TEST_CASE("router_standstill__the_other_end_says_bye__ends_that_owe_fragments_are_cut_off") {
+  Scene scene(true);
+  RawPeer left(scene.net.world, scene.net.fabric, "n2", "10.2.2.1");
+  left.accepts = true;
+  std::vector<cci::Connection> ends;
+  for (size_t i = 0; i < peers_count; ++i) {
+    RawPeer& peer = *scene.raw.emplace_back(
+        std::make_unique<RawPeer>(scene.net.world, scene.net.fabric, "n1", "10.1.1." + std::to_string(i + 1)));
+    REQUIRE(peer.connect("sim://10.1.0.1:7000", ports::Role::hop));
+    peer.say(RawPeer::usual_request("cci://1:2:10.2.2.1:7000"));
+    REQUIRE(left.run([&] { return left.last(MessageKind::connect_request).has_value(); }, seconds(5)));
+    ends.push_back(left.connection);
+    left.received.clear();
+    left.say(ConnectReply{Status::success, {}, 1392, 64u << 10, {}, 0});
+    REQUIRE(peer.run([&] { return peer.last(MessageKind::connect_reply).has_value(); }, seconds(5)));
+    scene.ask_of_router(peer, Kind::hostile_senders);
+  }
+  scene.net.world.run_for(milliseconds(5));
+  CHECK(scene.router().fragments_in_use() > buffers / 4);
+  for (const cci::Connection& end : ends) {
+    left.connection = end;
+    left.say(Bye{Status::disconnected, "bye"});
+  }
+  scene.net.world.run_for(milliseconds(5));
+  CHECK(scene.router().connections_open() > peers_count / 4);  // and one sees who has the buffers
+  CHECK(scene.anew() < seconds(2));
+  CHECK(scene.router().fragments_in_use() == 0);
+}
+
 // Two routers in a row: the receivers are behind the second one, which has buffers enough. The first cannot see them.
 TEST_CASE("router_standstill__receivers_behind_another_router_stop__first_buffers_come_back") {
   Net net(12);
