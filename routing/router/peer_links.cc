@@ -254,11 +254,14 @@ void PeerLinks::end(Link& link, bool tell, std::string_view why, Instant now) {
   for (const std::string& uri : plan_.on_end(link.ref(), now)) log(LogLevel::info, "routing: link to {} ended: {}", uri, why);
   const bool was_open = link.phase == Phase::open;
   const uint64_t router = link.router;
+  const uint32_t as = link.as;
   links_.remove(link.index);
   if (!was_open) return;
   bool is_linked = false;
-  links_.for_each([&](const Link& other) { is_linked = is_linked || (other.phase == Phase::open && other.router == router); });
-  if (!is_linked) records_.suspect(router, now);
+  links_.for_each([&](const Link& other) {
+    is_linked = is_linked || (other.phase == Phase::open && other.router == router && other.as == as);
+  });
+  if (!is_linked) records_.suspect(as, router, now);
 }
 
 // Inside our AS a record goes as it is, to another AS what that may know. A router of which nothing

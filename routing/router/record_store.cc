@@ -8,6 +8,11 @@
 #include "core/base/log.h"
 
 namespace ccixfer::routing {
+namespace {
+
+bool is_too_high(uint64_t instance, uint64_t last) { return instance > last && instance - last > instance_jump_max; }
+
+}  // namespace
 
 RecordStore::RecordStore(uint64_t router, uint32_t as, const RecordTimes& times, MapRules rules, Told told, Flood flood,
                          Counters& counters)
@@ -25,7 +30,7 @@ RecordStore::RecordStore(uint64_t router, uint32_t as, const RecordTimes& times,
 // WAN device of ours.
 std::vector<uint32_t> RecordStore::reaches(const DeviceRecord& device) const {
   std::set<uint32_t> found;
-  for (const auto& [router, heard] : heard_) {
+  for (const auto& [who, heard] : heard_) {
     if (!heard.foreign || heard.record.withdrawn || !device.wan) continue;
     for (const DeviceRecord& other : heard.record.devices) {
       if (wans_join(device, other)) found.insert(other.subnet.as);
@@ -63,13 +68,15 @@ std::string_view RecordStore::fault_of(const RecordPeer& from, const RouterRecor
                                          [&](const DeviceRecord& device) { return device.subnet.as != from.as; });
   if (brings_others) return "a record of an AS that it may not bring";
   if (record.instance > instance_max) return "a record from the future";
-  const bool is_own = record.router == own_.router();
-  const uint64_t last = is_own ? own_.instance() : known != nullptr ? known->record.instance : instance_max;
-  if (record.instance > last && record.instance - last > instance_jump_max) return "a record from the future";
-  if (!from.external) return {};
-  if (is_own) return "our own record from another AS";
-  if (known != nullptr && (!known->foreign || known->as != from.as)) return "a record of a router that is not of its AS";
+  if (known != nullptr && is_too_high(record.instance, known->record.instance)) return "a record from the future";
   return {};
+}
+
+// Whoever said so first is not known, and need not be the peer that brings it: of our own number, what another AS or the future
+// says; of a router that we hear of for the first time, a number that it can hardly have.
+bool RecordStore::is_from_nowhere(const RecordPeer& from, const RouterRecord& record, const Heard* known) const {
+  if (record.router == own_.router()) return from.external || is_too_high(record.instance, own_.instance());
+  return known == nullptr && is_too_high(record.instance, 0);
 }
 
 // Of another AS we keep only how it can be reached: its WAN devices. What is inside of it is not
@@ -102,9 +109,9 @@ bool RecordStore::is_news(const RecordPeer& from, const RouterRecord& record, co
 // What other AS say leaves the room for our own, and what one of them says that for the others.
 bool RecordStore::has_room(const RecordPeer& from) const {
   size_t ours = 0, foreign = 0, of_its_as = 0;
-  for (const auto& [router, heard] : heard_) {
+  for (const auto& [who, heard] : heard_) {
     ++(heard.foreign ? foreign : ours);
-    of_its_as += heard.foreign && heard.as == from.as ? 1 : 0;
+    of_its_as += heard.foreign && who.as == from.as ? 1 : 0;
   }
   return from.external ? foreign < foreign_records_max && of_its_as < foreign_records_of_as_max : ours < records_max;
 }
@@ -121,12 +128,14 @@ std::string_view RecordStore::note_full(const RecordPeer& from) {
 
 // A record that is not newer than the known one ends here, or records would circle for ever.
 std::string_view RecordStore::take(const RecordPeer& from, RouterRecord record, Bytes bytes, Instant now) {
-  const auto at = heard_.find(record.router);
-  // What our own AS says of a router beats what another AS said of that number.
+  const Who who{from.as, record.router};
+  const auto at = heard_.find(who);
   const Heard* known = at == heard_.end() ? nullptr : &at->second;
-  const bool usurped = known != nullptr && known->foreign && !from.external;
-  if (usurped) known = nullptr;
   if (const std::string_view fault = fault_of(from, record, known); !fault.empty()) return fault;
+  if (is_from_nowhere(from, record, known)) {
+    counters_.add(Counter::records_rejected);
+    return {};
+  }
   if (record.router == own_.router()) {
     if (!own_.is_contradicted_by(record)) return {};
     own_.go_past(record);
@@ -138,15 +147,13 @@ std::string_view RecordStore::take(const RecordPeer& from, RouterRecord record, 
   if (known == nullptr && from.external && record.withdrawn) return {};
   if (known != nullptr && !is_news(from, record, *known)) return {};
   if (known == nullptr && !has_room(from)) return note_full(from);
-  if (usurped) heard_.erase(record.router);
-  Heard& entry = heard_[record.router];
+  Heard& entry = heard_[who];
   if (!entry.bucket.take(now)) return "a router that floods";
   const RouterRecord before = std::exchange(entry.record, std::move(record));
   entry.raw = std::move(raw);
   entry.at = now;
   entry.foreign = from.external;
   entry.suspected = false;
-  entry.as = from.as;
   if (!from.external) flood_(entry.record, Bytes(entry.raw), from.link, before);
   if (entry.record.devices != before.devices) on_change(now);
   return {};
@@ -162,8 +169,8 @@ void RecordStore::on_change(Instant now) {
   if (differs) tell_anew(now);
 }
 
-void RecordStore::suspect(uint64_t router, Instant now) {
-  const auto at = heard_.find(router);
+void RecordStore::suspect(uint32_t as, uint64_t router, Instant now) {
+  const auto at = heard_.find({as, router});
   if (withdrawn_ || at == heard_.end() || at->second.record.withdrawn) return;
   Heard& known = at->second;
   log(LogLevel::info, "routing: router {:016x} is lost", router);
@@ -196,7 +203,7 @@ void RecordStore::age(Instant now) {
   const size_t forgotten = std::erase_if(heard_, [&](const auto& entry) {
     const Heard& heard = entry.second;
     if (now - heard.at < times_.lifetime) return false;
-    if (!heard.record.withdrawn) log(LogLevel::info, "routing: router {:016x} not heard of any more", entry.first);
+    if (!heard.record.withdrawn) log(LogLevel::info, "routing: router {:016x} not heard of any more", entry.first.router);
     return true;
   });
   if (forgotten > 0) on_change(now);
@@ -237,7 +244,7 @@ std::vector<NextHop> RecordStore::next_hops(SubnetId source, SubnetId in, Subnet
 Forwarding& RecordStore::forwarding() {
   if (!forwarding_) {
     std::vector<RouterRecord> all{own_.record()};
-    for (const auto& [router, heard] : heard_) {
+    for (const auto& [who, heard] : heard_) {
       if (!heard.record.withdrawn) all.push_back(heard.record);
     }
     forwarding_.emplace(std::make_shared<const RouterMap>(std::move(all), rules_.metric, rules_.static_routes), own_.router());

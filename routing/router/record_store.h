@@ -59,10 +59,10 @@ class RecordStore {
 
   // What is wrong with the record that came; "": nothing.
   [[nodiscard]] std::string_view hear(const RecordPeer& from, Bytes bytes, Instant now);
-  // The last link to a router broke, and it did not say goodbye. Its record is withdrawn in its
-  // name, so that nobody waits for the record to age. The router answers with a newer record if it
+  // The last link to a router of that AS broke, and it did not say goodbye. Its record is withdrawn in
+  // its name, so that nobody waits for the record to age. The router answers with a newer record if it
   // lives.
-  void suspect(uint64_t router, Instant now);
+  void suspect(uint32_t as, uint64_t router, Instant now);
   // Our own record is told with what it says now. At once, unless there were many just before: what
   // happens around us must not make us a router that floods.
   void tell_anew(Instant now);
@@ -74,7 +74,7 @@ class RecordStore {
   template <typename Each>
   // Each(record, raw, foreign), withdrawn ones as well.
   void for_each_heard(const Each& each) const {
-    for (const auto& [router, heard] : heard_) each(heard.record, Bytes(heard.raw), heard.foreign);
+    for (const auto& [who, heard] : heard_) each(heard.record, Bytes(heard.raw), heard.foreign);
   }
 
   void set_rules(MapRules rules);
@@ -96,14 +96,21 @@ class RecordStore {
     // It is foreign, and we have withdrawn it ourselves. Its router does not know of that, so the
     // record counts again when it comes again unchanged.
     bool suspected = false;
-    uint32_t as = 0;
     RecordBucket bucket;
+  };
+  // An AS is believed of its own routers only. What it says of a number is nothing to the others, which may say of the same number
+  // what they like.
+  struct Who {
+    uint32_t as = 0;
+    uint64_t router = 0;
+    friend auto operator<=>(const Who&, const Who&) = default;
   };
   [[nodiscard]] std::vector<uint32_t> reaches(const DeviceRecord& device) const;
   [[nodiscard]] std::string_view fault_of(const RecordPeer& from, const RouterRecord& record, const Heard* known) const;
   [[nodiscard]] static bool is_news(const RecordPeer& from, const RouterRecord& record, const Heard& known);
   [[nodiscard]] bool has_room(const RecordPeer& from) const;
   std::string_view note_full(const RecordPeer& from);
+  [[nodiscard]] bool is_from_nowhere(const RecordPeer& from, const RouterRecord& record, const Heard* known) const;
   void reduce(RouterRecord& record, std::vector<std::byte>& raw) const;
   [[nodiscard]] std::string_view take(const RecordPeer& from, RouterRecord record, Bytes bytes, Instant now);
   void make_own();
@@ -121,7 +128,7 @@ class RecordStore {
   bool withdrawn_ = false;
   bool due_ = false;  // our own record is to be told anew as soon as its bucket allows
   RecordBucket bucket_;
-  std::map<uint64_t, Heard> heard_;              // by router
+  std::map<Who, Heard> heard_;
   std::optional<Forwarding> forwarding_;         // none: the records or the rules have changed
   std::shared_ptr<const MapSnapshot> snapshot_;  // of forwarding_, if somebody asked for it
   Instant next_refresh_ = never;

@@ -316,3 +316,41 @@ TEST_CASE("router_links__a_peer_that_says_it_is_another__takes_no_link_from_it")
     }
   }
 }
+
+// Whoever is on the WAN may give any number for its own. When its link ends, only what its AS told of that number is withdrawn.
+TEST_CASE("router_links__a_link_of_another_as_in_the_name_of_ours__its_end_withdraws_nobody") {
+  Site site;
+  three_as(site);
+  RawPeer asker(site.world, site.fabric, "lan", "10.1.0.200");
+  const auto ours = [&] {
+    std::vector<uint64_t> ids;
+    for (const RouterRecord& record : ask(asker, "sim://10.1.0.1:7000")) {
+      if (record.devices.at(0).subnet.as == 3) ids.push_back(record.router);
+    }
+    return ids;
+  };
+  const std::vector<uint64_t> before = ours();
+  REQUIRE(before.size() == 2);
+  const uint64_t own = site.routers[1]->router->view().router;
+  const uint64_t inner = before[0] == own ? before[1] : before[0];
+  const auto instance_of_inner = [&] {
+    for (const RouterRecord& record : ask(asker, "sim://10.1.0.1:7000")) {
+      if (record.router == inner && record.devices.at(0).subnet.as == 3) return record.instance;
+    }
+    return uint64_t{0};
+  };
+  const uint64_t instance = instance_of_inner();
+  RawPeer liar(site.world, site.fabric, "wan", "192.0.2.66");
+  // It must not hide either that the true one has gone.
+  REQUIRE(liar.greet("sim://192.0.2.3:7000", inner, {9, wan}));
+  REQUIRE_FALSE(liar.gone);
+  liar.endpoint->disconnect(liar.connection);
+  liar.wake();
+  site.world.run_for(milliseconds(50));
+  CHECK(ours() == before);
+  CHECK(instance_of_inner() == instance);  // it had not to answer for itself
+  REQUIRE(liar.greet("sim://192.0.2.3:7000", inner, {9, wan}));
+  site.fabric.cut("lan", "10.1.0.4");
+  site.world.run_for(seconds(30));
+  CHECK(ours() == std::vector<uint64_t>{own});
+}

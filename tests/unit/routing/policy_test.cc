@@ -157,9 +157,20 @@ TEST_CASE("router_records__bad_ones__counted_dropped_and_the_peer_cut_off_when_i
   rogue.tell(border(98, UINT64_MAX));
   is_dropped("the future");
   RawPeer inner(site.world, site.fabric, "hpc", "10.3.0.200");
-  for (const RouterRecord& record : ask(inner, "sim://10.3.0.1:7000")) {
+  const std::vector<RouterRecord> ours = ask(inner, "sim://10.3.0.1:7000");
+  for (const RouterRecord& record : ours) {
     rogue.tell(border(record.router, record.instance + 5));
-    is_dropped("a router of ours");
+    if (record.router == r1.router->view().router) {
+      is_dropped("the router itself");
+      continue;
+    }
+    // Its AS may have a router of that number. Ours stays what it is.
+    CHECK(rejected() == before);
+    CHECK(r1.router->routers_known() == known + 1);
+    const std::vector<RouterRecord> still = ask(inner, "sim://10.3.0.1:7000");
+    CHECK(std::find(still.begin(), still.end(), record) != still.end());
+    rogue.tell({record.router, record.instance + 6, true, {}});
+    CHECK(r1.router->routers_known() == known);
   }
   CHECK_FALSE(rogue.gone);
   // Its own record is taken all the while, and what it says of the inside of its AS is not.

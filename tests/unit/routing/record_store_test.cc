@@ -1,6 +1,7 @@
 // What a router makes of the records that it hears, and when it tells its own.
 #include "routing/router/record_store.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 using namespace ccixfer;
@@ -85,7 +86,7 @@ TEST_CASE("record_store__a_record_that_is_passed_on__comes_with_the_one_that_it_
   REQUIRE(told.hear(neighbour, next).empty());
   CHECK(told.before.at(0) == first);
   told.before.clear();
-  told.store.suspect(5, told.now);
+  told.store.suspect(1, 5, told.now);
   CHECK(told.before.at(0) == next);
   told.before.clear();
   told.latency_ns = 1000;
@@ -111,12 +112,44 @@ TEST_CASE("record_store__what_a_peer_may_not_tell__is_refused_and_changes_nothin
   CHECK(told.store.hear(neighbour, {}, told.now) == "a malformed record");
   CHECK(told.hear(neighbour, Told::of_router(5, 3, 2)) == "a record of an AS that it may not bring");
   CHECK(told.hear(neighbour, Told::of_router(5, instance_max + 1)) == "a record from the future");
-  CHECK(told.hear(stranger, Told::of_router(own_id, 9, 2)) == "our own record from another AS");
   REQUIRE(told.hear(neighbour, Told::of_router(5, 3)).empty());
   CHECK(told.hear(neighbour, Told::of_router(5, 4 + instance_jump_max)) == "a record from the future");
-  CHECK(told.hear(stranger, Told::of_router(5, 4, 2)) == "a record of a router that is not of its AS");
   CHECK(told.store.known() == 2);
   CHECK(told.flooded.empty());
+}
+
+// They may have been invented by anybody behind the peer that brings them.
+TEST_CASE("record_store__instances_that_nobody_can_have__are_dropped_and_nobody_is_at_fault") {
+  Told told;
+  CHECK(told.hear(neighbour, Told::of_router(5, instance_jump_max + 1)).empty());
+  CHECK(told.hear(neighbour, Told::of_router(own_id, 2 + instance_jump_max)).empty());
+  CHECK(told.hear(neighbour, Told::gone(own_id, 2 + instance_jump_max)).empty());
+  CHECK(told.hear(stranger, Told::of_router(own_id, 9, 2)).empty());
+  CHECK(told.counters.get(Counter::records_rejected) == 4);
+  CHECK(told.store.known() == 1);
+  CHECK(told.flooded.empty());
+  CHECK(told.store.own().instance() == 1);
+  CHECK(told.hear(neighbour, Told::of_router(5, instance_jump_max)).empty());
+  CHECK(told.store.known() == 2);
+}
+
+TEST_CASE("record_store__two_as_say_the_same_number__each_is_believed_of_its_own_router") {
+  const RecordPeer four{72, 4, true, 5}, five{73, 5, true, 5};
+  Told told;
+  const auto is_reached = [&](uint32_t as) { return !told.store.next_hops({1, 1}, {1, 1}, {as, 2}).empty(); };
+  CHECK(told.hear(four, Told::of_router(5, 3, 4)).empty());
+  CHECK(told.hear(five, Told::of_router(5, 2, 5)).empty());
+  CHECK(told.hear(neighbour, Told::of_router(5, 1)).empty());
+  CHECK(told.store.known() == 4);
+  CHECK((is_reached(4) && is_reached(5)));
+  CHECK(told.hear(five, Told::gone(5, 4)).empty());
+  CHECK((is_reached(4) && !is_reached(5)));
+  told.flooded.clear();
+  told.store.suspect(4, 5, told.now);
+  CHECK_FALSE(is_reached(4));
+  CHECK(told.store.known() == 2);
+  CHECK_FALSE(told.store.next_hops({1, 9}, {1, 9}, {1, 2}).empty());  // ours stays, and nobody hears that it has gone
+  CHECK(std::none_of(told.flooded.begin(), told.flooded.end(), [](const RouterRecord& record) { return record.router == 5; }));
 }
 
 TEST_CASE("record_store__a_record_of_another_as__only_our_own_says_that_it_is_reached") {
@@ -153,11 +186,11 @@ TEST_CASE("record_store__suspected__is_withdrawn_in_its_name_and_is_back_with_it
   Told told;
   CHECK(told.hear(neighbour, Told::of_router(5, 3)).empty());
   told.flooded.clear();
-  told.store.suspect(5, told.now);
+  told.store.suspect(1, 5, told.now);
   REQUIRE(told.flooded.size() == 1);
   CHECK(told.flooded[0] == Told::gone(5, 3));
   CHECK(told.store.known() == 1);
-  told.store.suspect(5, told.now);
+  told.store.suspect(1, 5, told.now);
   CHECK(told.flooded.size() == 1);
   CHECK(told.hear(neighbour, Told::of_router(5, 3)).empty());
   CHECK(told.store.known() == 1);
@@ -206,7 +239,7 @@ TEST_CASE("record_store__withdrawn__every_word_of_ours_from_then_on_says_so") {
   CHECK(told.flooded[0].withdrawn);
   CHECK(told.hear(neighbour, Told::of_router(5, 3)).empty());
   told.flooded.clear();
-  told.store.suspect(5, told.now);  // who stops looks after nobody
+  told.store.suspect(1, 5, told.now);  // who stops looks after nobody
   CHECK(told.flooded.empty());
 }
 
@@ -223,7 +256,7 @@ TEST_CASE("record_store__a_router_of_another_as_restarts__what_it_says_itself_is
   if (says_goodbye) {
     CHECK(told.hear(link, Told::gone(99, 502)).empty());
   } else {
-    told.store.suspect(99, told.now);
+    told.store.suspect(2, 99, told.now);
   }
   CHECK_FALSE(is_reached());
   CHECK(told.hear(other_link, Told::of_router(99, 2, 2)).empty());  // a neighbour of it may have an old one
@@ -231,7 +264,7 @@ TEST_CASE("record_store__a_router_of_another_as_restarts__what_it_says_itself_is
   CHECK(told.hear(link, Told::of_router(99, 2, 2)).empty());
   CHECK(is_reached());
   CHECK(told.store.known() == 2);
-  told.store.suspect(99, told.now);
+  told.store.suspect(2, 99, told.now);
   CHECK_FALSE(is_reached());
 }
 
@@ -240,7 +273,7 @@ TEST_CASE("record_store__a_router_of_another_as_is_out_of_reach__is_back_with_th
   const RecordPeer link{71, 2, true, 99}, other_link{72, 2, true, 98};
   Told told;
   CHECK(told.hear(link, Told::of_router(99, 5, 2)).empty());
-  told.store.suspect(99, told.now);
+  told.store.suspect(2, 99, told.now);
   CHECK(told.store.known() == 1);
   CHECK(told.hear(other_link, Told::of_router(99, 5, 2)).empty());
   CHECK(told.store.known() == 2);

@@ -158,23 +158,26 @@ TEST_CASE("router_records__instances__up_to_the_highest_no_further_ahead_than_a_
   REQUIRE(met.peer.tell(inside(50, instance_max + 1)));
   CHECK(met.known() == before);
   CHECK(met.rejected() == 1);
-  REQUIRE(met.peer.tell(inside(50, instance_max)));  // the first that is heard of it
+  REQUIRE(met.peer.tell(inside(50, instance_jump_max + 1)));  // the first that is heard of it
+  CHECK(met.known() == before);
+  CHECK(met.rejected() == 2);
+  REQUIRE(met.peer.tell(inside(50, instance_jump_max)));
   CHECK(met.known() == before + 1);
   REQUIRE(met.peer.tell(inside(51, 10)));
   REQUIRE(met.peer.tell(inside(51, 11 + instance_jump_max, 52)));
   CHECK(met.told(51).size() == 1);
-  CHECK(met.rejected() == 2);
+  CHECK(met.rejected() == 3);
   REQUIRE(met.peer.tell(inside(51, 10 + instance_jump_max, 52)));
   CHECK(met.told(51).size() == 2);
   // And of the router itself: nobody takes it past what it could have said.
   met.forget();
   REQUIRE(met.peer.tell({met.own.router, met.own.instance + instance_jump_max + 1, true, {}}));
   CHECK(met.told_of_itself(met.listener).empty());
-  CHECK(met.rejected() == 3);
+  CHECK(met.rejected() == 4);
   REQUIRE(met.peer.tell({met.own.router, met.own.instance + instance_jump_max, true, {}}));
   REQUIRE(met.told_of_itself(met.listener).size() == 1);
   CHECK(met.told_of_itself(met.listener)[0].instance == met.own.instance + instance_jump_max + 1);
-  CHECK(met.rejected() == 3);
+  CHECK(met.rejected() == 4);
 }
 
 TEST_CASE("router_records__its_own_from_others__answered_with_a_newer_one_if_it_differs") {
@@ -293,7 +296,11 @@ TEST_CASE("router_records__of_another_as__its_own_as_only") {
   dropped({met.own.router, met.own.instance, true, {}});
   CHECK(met.told_of_itself(met.listener).empty());
   REQUIRE(met.peer.tell(inside(50, 5)));
-  dropped(outside(50, 6, 9));  // the number is one of ours
+  CHECK(met.known() == before + 1);
+  REQUIRE(met.stranger.tell(outside(50, 6, 9)));  // the number is one of ours, which stays
+  CHECK(met.known() == before + 2);
+  CHECK(met.told(50).size() == 1);
+  REQUIRE(met.stranger.tell({50, 7, true, {}}));
   CHECK(met.known() == before + 1);
   REQUIRE(met.stranger.tell({51, 1, true, {}}));  // of one that nobody knows
   REQUIRE(met.stranger.tell(outside(99, 1, 9)));
@@ -304,12 +311,12 @@ TEST_CASE("router_records__of_another_as__its_own_as_only") {
   RawPeer third(met.world, met.fabric, "wan", "192.0.2.67");
   REQUIRE(third.greet("sim://192.0.2.1:7000", 88, {8, wan}));
   REQUIRE(third.tell(outside(99, 2, 8)));
-  CHECK(met.rejected() == ++bad);
-  // What our own AS says of a number counts more, though the instance is lower; and then it is passed on.
+  CHECK(met.known() == before + 3);
+  // And so does one of our own AS, which is passed on.
   REQUIRE(met.peer.tell(inside(99, 1)));
   CHECK(met.rejected() == bad);
   CHECK(met.told(99).size() == 1);
-  CHECK(met.known() == before + 2);
+  CHECK(met.known() == before + 4);
 }
 
 // Its last link broke, and it never knew: what it says next is what it said before, and believed once more.
