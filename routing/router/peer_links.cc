@@ -66,12 +66,25 @@ void PeerLinks::dial(Instant now) {
   }
 }
 
+// A peer may have many links, one between each two devices, and more while lost ones are not noticed yet.
+std::string PeerLinks::why_no_room(uint32_t device, const std::string& peer) const {
+  if (links_.size() >= links_max) return "too many peers";
+  size_t of_peer = 0, external = 0;
+  links_.for_each([&](const Link& link) {
+    of_peer += !link.dialled && link.peer == peer ? 1u : 0u;
+    external += !link.dialled && devices_[link.device].wan ? 1u : 0u;
+  });
+  if (of_peer >= links_of_peer_max) return "too many links of one peer";
+  return devices_[device].wan && external >= external_links_max ? "too many peers over WAN devices" : "";
+}
+
 void PeerLinks::on_request(uint32_t device, cci::Event& event) {
   cci::Endpoint& endpoint = devices_.endpoint(device);
-  if (draining_ || links_.size() >= links_max) {
+  const std::string peer = devices_.name_of(device, event.peer());
+  if (const std::string why = draining_ ? "draining" : why_no_room(device, peer); !why.empty()) {
     counters_.add(Counter::connections_refused);
     if (traffic_ != nullptr) traffic_->add_refused(draining_ ? RefusedAs::draining : RefusedAs::full);
-    const char* why = draining_ ? "draining" : "too many peers";
+    if (!draining_ && refused_logged_.first(peer)) log(LogLevel::warning, "routing: peer {}: {}", peer, why);
     if (observer_) observer_({.as = Admission::As::router, .peer = event.peer(), .status = Status::refused, .reason = why});
     static_cast<void>(endpoint.reject(event, why));
     return;
@@ -80,6 +93,7 @@ void PeerLinks::on_request(uint32_t device, cci::Event& event) {
   link.device = device;
   link.phase = Phase::accepting;
   link.connection = event.connection;
+  link.peer = peer;
   if (endpoint.accept(event, link.ref()) != Status::success) links_.remove(link.index);
 }
 
@@ -255,6 +269,7 @@ void PeerLinks::end(Link& link, bool tell, std::string_view why, Instant now) {
   const bool was_open = link.phase == Phase::open;
   const uint64_t router = link.router;
   const uint32_t as = link.as;
+  out_bytes_ -= link.out_bytes;
   links_.remove(link.index);
   if (!was_open) return;
   bool is_linked = false;
@@ -296,8 +311,28 @@ void PeerLinks::send_records(Link& link) {
 }
 
 void PeerLinks::post(Link& link, std::vector<std::byte> message) {
+  link.out_bytes += message.size();
+  out_bytes_ += message.size();
   link.out.push_back(std::move(message));
   flush(link);
+  keep_within_bounds();
+}
+
+void PeerLinks::drop_first(Link& link) {
+  link.out_bytes -= link.out.front().size();
+  out_bytes_ -= link.out.front().size();
+  link.out.drop_front();
+}
+
+// Peers that take nothing: of the one for which most waits the oldest goes. What it misses comes again with the next refresh.
+void PeerLinks::keep_within_bounds() {
+  while (out_bytes_ > links_out_bytes_max) {
+    Link* longest = nullptr;
+    links_.for_each([&](Link& link) {
+      if (longest == nullptr || link.out_bytes > longest->out_bytes) longest = &link;
+    });
+    drop_first(*longest);
+  }
 }
 
 void PeerLinks::flush(Link& link) {
@@ -305,10 +340,10 @@ void PeerLinks::flush(Link& link) {
     const Status status = devices_.send(link.device, link.connection, Bytes(link.out.front()), 0);
     if (status == Status::no_buffers || status == Status::again) {
       // A peer that takes nothing: what it misses comes again with the next refresh.
-      if (link.out.size() > link_out_max) link.out.drop_front();
+      if (link.out.size() > link_out_max) drop_first(link);
       return;
     }
-    link.out.drop_front();
+    drop_first(link);
   }
 }
 

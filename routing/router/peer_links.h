@@ -5,7 +5,7 @@
 // RecordStore, and the latencies to the Devices.
 // Errors: a peer that breaks the rules is counted and its link is ended; one that tells too many
 // bad records is cut off.
-// Single-threaded. Bounds: links_max, link_out_max, bad_peers_max.
+// Single-threaded. Bounds: links_max, links_of_peer_max, external_links_max, link_out_max, links_out_bytes_max, bad_peers_max.
 // Source: routing §IV.C.3, §VI; routing/router/README.md 'Records and links'.
 #pragma once
 #include <span>
@@ -29,7 +29,11 @@
 namespace ccixfer::routing {
 
 inline constexpr size_t links_max = 1024;
-inline constexpr size_t link_out_max = 2 * records_max;
+// Of those, so that whoever dials again and again leaves room for others: from one peer, and over all WAN devices.
+inline constexpr size_t links_of_peer_max = 64;
+inline constexpr size_t external_links_max = links_max / 2;
+inline constexpr size_t link_out_max = 2 * records_max;          // messages that wait for one peer,
+inline constexpr size_t links_out_bytes_max = size_t{64} << 20;  // and for all of them
 // Three unanswered probes: it is lost after 12 s of silence.
 inline constexpr Duration link_keepalive = std::chrono::seconds(3);
 inline constexpr Duration link_dial_timeout = std::chrono::seconds(5);
@@ -57,6 +61,7 @@ class PeerLinks {
 
   [[nodiscard]] bool ready() const { return plan_.all_tried(); }
   [[nodiscard]] size_t open() const;
+  [[nodiscard]] size_t out_bytes() const { return out_bytes_; }
   [[nodiscard]] bool all_told() const;  // nothing waits to be sent
   void show(RouterView& view) const;    // links, and those that are missing
 
@@ -69,7 +74,7 @@ class PeerLinks {
     bool dialled = false;  // by us
     uint64_t router = 0;
     std::string peer_uri;       // dialled, or as it says
-    std::string peer;           // who it is (Devices::peer_of); "": not connected yet
+    std::string peer;           // who it is (Devices::peer_of); "": dialled, and not connected yet
     std::string node;           // its address alone; "": not known yet
     uint32_t as = 0;            // the peer's
     bool external = false;      // which is not ours
@@ -77,9 +82,11 @@ class PeerLinks {
     uint64_t latency_ns = 0;    // one way, smoothed; 0: not measured
     Instant deadline = never;   // of its hello
     RingBuffer<std::vector<std::byte>> out;
+    size_t out_bytes = 0;
   };
   void dial(Instant now);
   [[nodiscard]] bool adopt(size_t peer);
+  [[nodiscard]] std::string why_no_room(uint32_t device, const std::string& peer) const;
   void greet(Link& link, Instant now);
   void on_message(Link& link, Bytes message, Instant now);
   void on_hello(Link& link, Bytes message, Instant now);
@@ -95,6 +102,8 @@ class PeerLinks {
   void send_records(Link& link);
   void post(Link& link, std::vector<std::byte> message);
   void flush(Link& link);
+  void drop_first(Link& link);
+  void keep_within_bounds();
   void on_probe_answer(Link& link, Instant now);
 
   Devices& devices_;
@@ -104,6 +113,7 @@ class PeerLinks {
   Counters& counters_;
   Traffic* const traffic_;  // nullptr: nobody wants to know
   SlotTable<Link> links_{Ref::generation_max};
+  size_t out_bytes_ = 0;  // of all links
   DialPlan plan_;
   BadPeers bad_peers_;
   PeersLogged refused_logged_;  // who dials again and again is told each time, and the log hears of it once

@@ -435,6 +435,7 @@ std::vector<FragmentView> Router::fragments() const {
 
 uint32_t Router::fragments_leaving_early() const { return impl_->forwarder.leaving_early(); }
 size_t Router::links_open() const { return impl_->links.open(); }
+size_t Router::links_out_bytes() const { return impl_->links.out_bytes(); }
 
 RouterView Router::view() const {
   RouterView view;

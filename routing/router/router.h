@@ -131,6 +131,7 @@ class Router {
   [[nodiscard]] std::vector<FragmentView> fragments() const;
   [[nodiscard]] uint32_t fragments_leaving_early() const;             // that arrive and leave at the same time
   [[nodiscard]] size_t links_open() const;                            // to other routers
+  [[nodiscard]] size_t links_out_bytes() const;                       // that wait for them
   [[nodiscard]] RouterView view() const;                              // of now: as large as the router has connections
   [[nodiscard]] ConnectionNames names_of(uint64_t connection) const;  // ConnectionView::id; one that is gone: nothing
   [[nodiscard]] size_t routers_known() const;  // itself, those of its AS, and those of other AS that it hears itself

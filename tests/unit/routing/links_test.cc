@@ -1,6 +1,9 @@
 // Links between routers: who is dialled and when again, which of two is kept, how many there may be.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <memory>
 
+#include "core/base/log.h"
 #include "routing/router/peer_links.h"
 #include "tests/unit/routing/raw_peer.h"
 #include "tests/unit/routing/routed_nodes.h"
@@ -202,15 +205,16 @@ TEST_CASE("router_links__two_by_the_same_dialler__the_newer_is_kept") {
 
 TEST_CASE("router_links__as_many_as_there_may_be__more_are_refused_until_some_have_left") {
   Linked met;
-  RawPeer peer(met.world, met.fabric, "left", "10.0.0.66");
-  std::vector<cci::Connection> links;
+  std::vector<std::unique_ptr<RawPeer>> peers;
   for (size_t i = 0; i < links_max; ++i) {
-    REQUIRE(peer.connect(router_uri, ports::Role::router));
-    links.push_back(peer.connection);
+    if (i % links_of_peer_max == 0)
+      peers.push_back(std::make_unique<RawPeer>(met.world, met.fabric, "left", "10.0.1." + std::to_string(peers.size() + 1)));
+    REQUIRE(peers.back()->connect(router_uri, ports::Role::router));
   }
+  RawPeer peer(met.world, met.fabric, "left", "10.0.0.66");
   CHECK_FALSE(peer.connect(router_uri, ports::Role::router));
   CHECK(peer.words.find("too many peers") != std::string::npos);
-  met.hang_up(peer, links.back());
+  met.hang_up(*peers[0], peers[0]->connection);
   CHECK(peer.connect(router_uri, ports::Role::router));
   CHECK_FALSE(peer.connect(router_uri, ports::Role::router));
   // Who says nothing does not stay.
@@ -218,6 +222,67 @@ TEST_CASE("router_links__as_many_as_there_may_be__more_are_refused_until_some_ha
   met.world.run_for(link_hello_timeout);
   CHECK(met.node.counters.get(Counter::routed_rejected) == counted + links_max);
   CHECK(peer.connect(router_uri, ports::Role::router));
+}
+
+TEST_CASE("router_links__one_peer_under_many_numbers__others_find_a_place_and_the_log_has_a_line") {
+  Linked met;
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::warning);
+  const std::shared_ptr<void> no_sink(nullptr, [](void*) { set_log_sink({}, LogLevel::info); });
+  RawPeer many(met.world, met.fabric, "left", "10.0.0.66"), other(met.world, met.fabric, "left", "10.0.0.67");
+  for (uint64_t i = 0; i < links_of_peer_max; ++i) met.dial(many, 100 + i);
+  CHECK(met.open() == links_of_peer_max);
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(many.connect(router_uri, ports::Role::router));
+  CHECK(many.words.find("too many links of one peer") != std::string::npos);
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].find("10.0.0.66 on device") != std::string::npos);
+  met.dial(other, 67);
+  CHECK(met.open() == links_of_peer_max + 1);
+}
+
+// Whatever other AS do, our own routers find a place.
+TEST_CASE("router_links__peers_over_the_wan__have_half_of_the_places") {
+  sim::World world{2};
+  sim::Fabric fabric{world, {}};
+  RouterNode node(world, fabric, "router", {{"left", "10.0.0.5", {1, 1}, {}}, {"wan", "192.0.2.1", {1, 9}, {}, true}}, small());
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (size_t i = 0; i <= external_links_max; ++i) {
+    if (i % links_of_peer_max == 0)
+      peers.push_back(std::make_unique<RawPeer>(world, fabric, "wan", "192.0.2." + std::to_string(peers.size() + 10)));
+    CHECK(peers.back()->connect("sim://192.0.2.1:7000", ports::Role::router) == (i < external_links_max));
+  }
+  CHECK(peers.back()->words.find("too many peers over WAN devices") != std::string::npos);
+  RawPeer ours(world, fabric, "left", "10.0.0.66");
+  CHECK(ours.connect(router_uri, ports::Role::router));
+}
+
+// They stand still and take nothing of the map, which is large, and of what is told anew.
+TEST_CASE("router_links__peers_that_take_nothing__what_waits_for_them_is_bounded") {
+  Linked met;
+  RawPeer teller(met.world, met.fabric, "left", "10.0.0.66");
+  met.dial(teller, 66);
+  constexpr uint64_t routers = 2000;
+  const std::string uri = "sim://" + std::string(uri_bytes_max - 11, '9') + ":7000";
+  for (uint64_t id = 100; id < 100 + routers; ++id) {
+    RouterRecord record{id, 1, false, {}};
+    for (uint32_t subnet = 0; subnet < 4; ++subnet)
+      record.devices.push_back({{1, 50 + subnet}, 1'000'000'000, 0, true, false, {}, uri, 0});
+    REQUIRE(teller.tell(record));
+  }
+  REQUIRE(met.node.router->routers_known() == routers + 1);
+  std::vector<std::unique_ptr<RawPeer>> still;
+  size_t waits_most = 0;
+  for (size_t i = 0; i < 40; ++i) {
+    still.push_back(std::make_unique<RawPeer>(met.world, met.fabric, "left", "10.0.1." + std::to_string(i + 1)));
+    REQUIRE(still.back()->connect(router_uri, ports::Role::router));
+    still.back()->say(RouterHello{5000 + i, {1, 1}, still.back()->endpoint->uri()});
+    met.world.run_for(std::chrono::microseconds(100));
+    still.back()->freeze(true);
+    met.world.run_for(milliseconds(50));
+    waits_most = std::max(waits_most, met.node.router->links_out_bytes());
+  }
+  CHECK(waits_most > links_out_bytes_max / 2);
+  CHECK(waits_most <= links_out_bytes_max);
 }
 
 TEST_CASE("router_links__a_router_that_stops__refuses_with_its_reason_and_dials_nobody") {
