@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "app/bench/failed_connect.h"
 #include "app/main/commands.h"
 #include "app/main/question.h"
 #include "app/main/topology.h"
@@ -53,7 +54,7 @@ CommandEnd of_configuration(const Process& process, const RoutesCommand& command
 class QueryHandler final : public LoopHandler {
  public:
   QueryHandler(const Process& process, cci::Endpoint& endpoint, const std::string& uri)
-      : process_(process), endpoint_(endpoint), query_(endpoint, uri, query_timeout, 1) {}
+      : process_(process), endpoint_(endpoint), address_(uri), query_(endpoint, uri, query_timeout, 1) {}
 
   bool turn(Instant now) override {
     process_.reporter.set_now(now);
@@ -67,12 +68,25 @@ class QueryHandler final : public LoopHandler {
   const ports::HopInfo& router() const { return query_.router(); }
   Result<std::vector<routing::RouterRecord>> result() const {
     if (!query_.done()) return fail(ErrorKind::interrupted, "interrupted: by a signal: ask again");
+    if (!query_.result()) return tl::unexpected(with_remedy(query_.result().error()));
     return query_.result();
   }
 
  private:
+  Error with_remedy(const Error& error) const {
+    if (const auto& [status, reason] = query_.refused(); status != Status::success) {
+      Error refused = bench::failed_connect(status, reason, address_, "check that a router runs there and can be reached");
+      refused.kind = error.kind;  // a router may say in words that we may not ask
+      return refused;
+    }
+    if (error.kind == ErrorKind::usage) return error;
+    const bool lost = error.kind == ErrorKind::network;
+    return {error.kind, fmt::format("{}: {}", error.message, lost ? "try again" : "name a router of this version, which runs")};
+  }
+
   const Process& process_;
   cci::Endpoint& endpoint_;
+  const std::string address_;
   routing::MapQuery query_;
   bool interrupted_ = false;
 };

@@ -11,6 +11,7 @@ namespace {
 
 ErrorKind kind_of_connect(Status status, std::string_view reason) {
   if (status == Status::refused && reason.starts_with(words_of_no_grant)) return ErrorKind::not_authorised;
+  if (status == Status::no_route) return ErrorKind::no_route;
   if (status == Status::version) return ErrorKind::protocol;
   if (status == Status::not_authenticated) return ErrorKind::authentication;
   return status == Status::not_authorised ? ErrorKind::not_authorised : ErrorKind::no_answer;
@@ -38,7 +39,10 @@ MapQuery::~MapQuery() {
 
 void MapQuery::turn(Instant now) {
   if (!std::exchange(started_, true)) deadline_ = after(now, timeout_);
-  if (!done_ && now >= deadline_) end(fail(ErrorKind::no_answer, fmt::format("{}: no answer in time", uri_)));
+  if (!done_ && now >= deadline_) {
+    const std::string_view who = connected_ ? ": somebody is there, who may be no router" : "";
+    end(fail(ErrorKind::no_answer, fmt::format("{}: no answer in time{}", uri_, who)));
+  }
 }
 
 // Once: who calls it has seen that it is not done.
@@ -55,10 +59,12 @@ bool MapQuery::on_event(const cci::Event& event) {
     case cci::EventType::connect: {
       if (event.status != Status::success) {
         connection_ = {};
+        refused_ = {event.status, event.reason};
         const std::string_view why = event.reason.empty() ? to_string(event.status) : std::string_view(event.reason);
         end(fail(kind_of_connect(event.status, event.reason), fmt::format("{}: {}", uri_, why)));
         return true;
       }
+      connected_ = true;
       if (const auto hops = endpoint_.hops(connection_); !hops.empty()) router_ = hops.front();
       std::vector<std::byte> message;
       encode_plain(MessageKind::map_request, message);

@@ -24,8 +24,14 @@ class MapQuery {
   bool on_event(const cci::Event& event);  // true: it was ours
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] Instant next_deadline() const { return done_ ? never : deadline_; }
-  // Once done. no_answer, protocol (not a router, malformed), usage (the URI).
+  // Once done. no_answer, no_route, not_authorised, authentication, protocol (not a router, malformed), usage (the URI).
   [[nodiscard]] const Result<std::vector<RouterRecord>>& result() const { return result_; }
+  // How the connection did not come about, in the words of whoever said so; success: it did, or nobody has said anything yet.
+  struct Refused {
+    Status status = Status::success;
+    std::string reason = {};
+  };
+  [[nodiscard]] const Refused& refused() const { return refused_; }
   // Who was asked and how the answer was protected, from the connection on; empty strings: nothing is proved.
   [[nodiscard]] const ports::HopInfo& router() const { return router_; }
 
@@ -39,6 +45,8 @@ class MapQuery {
   Instant deadline_ = never;
   bool started_ = false;
   bool done_ = false;
+  bool connected_ = false;
+  Refused refused_;
   ports::HopInfo router_;
   std::vector<RouterRecord> records_;
   Result<std::vector<RouterRecord>> result_;

@@ -54,6 +54,15 @@ Running::Body pinging(const std::string& uri, uint32_t count, Duration timeout =
   };
 }
 
+Running::Body asking_routes(const std::string& uri) {
+  return [uri](const Process& process) {
+    RoutesCommand command;
+    command.common = insecure();
+    command.places = {uri};
+    return run_routes(process, command);
+  };
+}
+
 // What comes about by itself; a hang is told before the limit of all tests ends them without a word.
 template <typename What>
 bool await(What what) {
@@ -135,8 +144,14 @@ TEST_CASE("routed_commands__ping__nobody_behind_the_router_and_a_subnet_that_nob
   CHECK(nobody.error.message.find(end) != std::string::npos);
   const CommandEnd none = Ran(pinging("cci://1:7:127.0.0.1:1", 1), net.end(1)).end;
   CHECK(none.error.kind == ErrorKind::no_route);
-  CHECK(none.error.message.find(": cci://1:7:127.0.0.1:1: check the routers and their configuration (ccixfer routes)") !=
-        std::string::npos);
+  const std::string remedy = ": cci://1:7:127.0.0.1:1: check the routers and their configuration (ccixfer routes)";
+  CHECK(none.error.message.find(remedy) != std::string::npos);
+  const CommandEnd map = Ran(asking_routes("cci://1:7:127.0.0.1:1"), net.end(1)).end;
+  CHECK(map.error.kind == ErrorKind::no_route);
+  CHECK(map.error.message.find(remedy) != std::string::npos);
+  const CommandEnd nobody_asked = Ran(asking_routes("cci://1:2:127.0.0.1:1"), net.end(1)).end;
+  CHECK(nobody_asked.error.kind == ErrorKind::no_answer);
+  CHECK(nobody_asked.error.message.find(": cci://1:2:127.0.0.1:1: check that a router runs there") != std::string::npos);
 }
 
 TEST_CASE("routed_commands__ping__the_peer_goes_meanwhile__the_connection_is_lost") {

@@ -137,8 +137,9 @@ TEST_CASE("map_query__refused_or_nobody_there__no_answer_with_the_words") {
   asked.check_failed(ErrorKind::no_answer, "sim://10.0.0.");
 }
 
-TEST_CASE("map_query__not_let_in_for_version_or_identity__the_kind_says_which") {
+TEST_CASE("map_query__not_let_in_or_no_way__the_kind_says_which") {
   const auto [status, kind] = GENERATE(table<Status, ErrorKind>({{Status::version, ErrorKind::protocol},
+                                                                 {Status::no_route, ErrorKind::no_route},
                                                                  {Status::not_authenticated, ErrorKind::authentication},
                                                                  {Status::not_authorised, ErrorKind::not_authorised}}));
   Asked asked;
@@ -149,6 +150,8 @@ TEST_CASE("map_query__not_let_in_for_version_or_identity__the_kind_says_which") 
   event.reason = "they speak 9";
   CHECK(asked.query->on_event(event));
   asked.check_failed(kind, "they speak 9");
+  CHECK(asked.query->refused().status == status);
+  CHECK(asked.query->refused().reason == "they speak 9");
 }
 
 TEST_CASE("map_query__refused_in_words__the_kind_is_that_of_the_words") {
@@ -171,7 +174,7 @@ TEST_CASE("map_query__the_router_takes_the_question_and_says_nothing__no_answer_
   asked.run([] { return false; }, asked.begun + seconds(5) - milliseconds(1) - asked.world.now());
   CHECK_FALSE(asked.query->done());
   asked.run([] { return false; }, milliseconds(2));
-  asked.check_failed(ErrorKind::no_answer, "no answer in time");
+  asked.check_failed(ErrorKind::no_answer, "no answer in time: somebody is there, who may be no router");
   CHECK(asked.run([&] { return asked.peer.gone; }));
 }
 
