@@ -97,6 +97,7 @@ class Reader : TomlReader {
         device.wan = boolean(full, value);
       } else if (key == "wan_to") {
         for (const Value& item : list(full, value)) device.wan_to.push_back(id(full, item));
+        if (device.wan_to.empty()) bad(value, full, "is empty", "name the AS that it serves, or leave it out for all");
       } else {
         warn(value, full, "unknown key, not used");
       }
@@ -108,6 +109,8 @@ class Reader : TomlReader {
       bad(values.at("ip"), prefix + "ip", "an endpoint of eth has no IP address", "name an interface");
     if (!device.wan_to.empty() && !device.wan)
       bad(values.at("wan_to"), prefix + "wan_to", "the device is no wan", "set wan = true or leave wan_to out");
+    if (as && std::count(device.wan_to.begin(), device.wan_to.end(), *as) > 0)
+      bad(values.at("wan_to"), prefix + "wan_to", "names the device's own AS", "name others only");
     if (routers && !routers->empty()) check_schemes(values.at("router"), prefix + "router", device.transport, *routers);
     if (as && subnet && routers) {
       device.subnet = routing::SubnetId{*as, *subnet};

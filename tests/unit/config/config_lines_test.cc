@@ -152,6 +152,9 @@ TEST_CASE("config_lines__what_is_given_in_part__a_warning_where_it_stands") {
   CHECK(warned("flavour = 1") == "c:2: device.x.flavour: unknown key, not used");
   CHECK(in_device("wan_to = [1]") == "c:2: device.x.wan_to: the device is no wan: set wan = true or leave wan_to out");
   CHECK(in_device("wan = true\nwan_to = [1]").empty());
+  CHECK(in_device("wan = true\nwan_to = []") ==
+        "c:3: device.x.wan_to: is empty: name the AS that it serves, or leave it out for all");
+  CHECK(in_device("wan = true\nwan_to = [4, 3]\nas = 3") == "c:3: device.x.wan_to: names the device's own AS: name others only");
 }
 
 TEST_CASE("config_lines__static_routes__whole_or_refused") {
