@@ -161,10 +161,11 @@ void Bbr::look_at_first_flight(const AckReport& report) {
   }
 }
 
-// A sender that has no more to send says nothing of the path, unless a queue stands there already.
+// A sender that has no more to send says nothing of the path, unless a queue stands there already: one that shows, as much in
+// flight alone is none where little has been measured yet.
 void Bbr::look_for_full_pipe(const AckReport& report) {
   if (recovers_) return;
-  if (report.rate.app_limited && report.in_flight_bytes < product_bytes(queue_stands)) return;
+  if (report.rate.app_limited && (no_queue_ || report.in_flight_bytes < product_bytes(queue_stands))) return;
   if (bandwidth_.most() * 100 >= full_bandwidth_ * (rounds_held_ > 0 ? full_growth_held : full_growth)) {
     full_bandwidth_ = bandwidth_.most();
     rounds_without_more_ = 0;

@@ -244,6 +244,26 @@ TEST_CASE("bbr__startup__does_not_end_on_a_path_whose_round_trips_differ") {
   }
 }
 
+// After the pause all that startup allows leaves at once, and as much again as was ever seen to be delivered is in flight.
+TEST_CASE("bbr__startup__does_not_end_by_a_pause_of_the_application") {
+  for (const uint64_t rate : {12'500'000u, 37'500'000u, 125'000'000u}) {
+    for (const uint64_t first : {400u, 1000u}) {
+      CAPTURE(rate, first);
+      Path path;
+      path.rate = rate;
+      path.round_trip = 100ms;
+      path.queue_bytes = rate / 10;
+      path.pacer = reliability::Pacer{64 * datagram, 64 * datagram};
+      path.control.round_trip(100ms, 100ms, start);
+      while (path.sent < first) path.run(1ms);
+      path.run(300ms, false);
+      CHECK(path.control.phase() == Phase::startup);
+      path.run(500ms);
+      CHECK(path.share(500ms) > 0.88);
+    }
+  }
+}
+
 TEST_CASE("bbr__a_deep_queue__the_rate_is_used_and_the_queue_stays_short") {
   Path path;
   path.run(2s);
