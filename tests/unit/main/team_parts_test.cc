@@ -67,6 +67,7 @@ TEST_CASE("team_parts__another_source_of_the_same_name__is_refused_and_the_leade
   std::filesystem::rename(from.path("other"), from.path("d"));
   {
     Running other(interrupted(sending(send)));
+    REQUIRE_FALSE(other.said.comes("session"));
     const CommandEnd& end = other.wait();
     CHECK(end.error.kind == ErrorKind::usage);
     CHECK(end.error.message.find("part 2/2 sees another source than part 1/2") != std::string::npos);
