@@ -3,6 +3,7 @@ import json
 import os
 import random
 import subprocess
+import threading
 
 from lab import BINARY, Lab, TwoSites, big_file, check, native, same_tree
 from test_security import Account, Pair, SecuredSites
@@ -177,6 +178,36 @@ def test_team__a_file_that_changes_once__is_tried_again_and_all_end_well():
         done = leader.done()
         check(done["files"] == 306 and done["files_failed"] == 0 and not done.get("helped", False), f"{done}")
         check(all(helper.done().get("helped", False) for helper in helpers), "another one leads")
+
+
+def test_team__files_that_grow_fill_the_leaders_window__the_others_are_sent_and_all_end_well():
+    with Lab("team-grow") as lab:
+        site = Site(lab)
+        growing = [site.source / f"a{i}" for i in range(3)]  # the first to be handed out
+        for path in growing:
+            big_file(path, 100 << 20)
+        for i in range(12):
+            big_file(site.source / f"f{i:02}", 10 << 20)
+        stop = threading.Event()
+
+        def grow():
+            while not stop.wait(0.02):
+                for path in growing:
+                    with open(path, "ab", buffering=0) as file:
+                        file.write(b"more")
+
+        thread = threading.Thread(target=grow)
+        thread.start()
+        try:
+            leader = site.start("1/2", "--bwlimit", "40MB/s", "--timeout", "20")
+            leader.wait_event("session")
+            helper = site.start("2/2", "--bwlimit", "40MB/s", "--timeout", "20")
+            leader.wait_event("progress", lambda event: event["bytes"] >= 60 << 20)
+        finally:
+            stop.set()
+            thread.join()
+        all_end_well([leader, helper])
+        site.arrived()
 
 
 def test_team__all_are_killed__the_next_run_resumes():
