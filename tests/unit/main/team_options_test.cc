@@ -25,9 +25,9 @@ session::TeamWish wish_of(const std::string& destination, const std::string& pat
 TEST_CASE("team_of__two_names_of_one_receiver__are_one_team_that_does_not_agree") {
   const session::TeamWish one = wish_of("tcp://node1:7100/in/", "in/");
   const session::TeamWish other = wish_of("tcp://192.0.2.1:7100/in/", "in/");
-  CHECK(one.name == other.name);
+  CHECK((one.name == other.name));
   CHECK_FALSE(session::asks_for_the_same(one.agreement, other.agreement));
-  CHECK(one.name != wish_of("tcp://node1:7100/in2/", "in2/").name);
+  CHECK((one.name != wish_of("tcp://node1:7100/in2/", "in2/").name));
   CHECK(session::asks_for_the_same(one.agreement, wish_of("tcp://node1:7100/in/", "in/").agreement));
 }
 
