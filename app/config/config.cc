@@ -201,6 +201,7 @@ class Reader : TomlReader {
   }
   void read_static(const Value& values) {
     StaticRoute route;
+    const Value* via = nullptr;
     std::set<std::string> seen;
     for (const auto& [key, value] : table("[router.static]", values)) {
       const std::string full = "router.static." + key;
@@ -210,6 +211,7 @@ class Reader : TomlReader {
       } else if (key == "to") {
         read_static_to(full, value, route);
       } else if (key == "via") {
+        via = &value;
         for (const Value& item : list(full, value)) route.via.push_back(id(full, item));
         if (route.via.empty()) bad(value, full, "is empty", "name the subnets or AS on the way");
       } else {
@@ -219,6 +221,13 @@ class Reader : TomlReader {
     for (const char* key : {"from", "to", "via"}) {
       if (!seen.contains(key))
         bad(values, fmt::format("router.static.{}", key), "is missing", "a static route has from, to and via");
+    }
+    if (route.via == std::vector{route.from})
+      bad(*via, "router.static.via", "names no other subnet than from", "name the next one");
+    if (route.via.front() != route.from) route.via.insert(route.via.begin(), route.from);
+    for (auto at = route.via.begin(); at != route.via.end(); ++at) {
+      if (std::count(route.via.begin(), at, *at) > 0)
+        bad(*via, "router.static.via", fmt::format("names subnet {} twice", *at), "name each once");
     }
     config_.router.static_routes.push_back(std::move(route));
   }

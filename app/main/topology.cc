@@ -174,6 +174,28 @@ std::vector<routing::StaticRoute> static_routes_of(const Config& config) {
   return statics;
 }
 
+namespace {
+
+// Between subnets that are here, over one that no router has: such a route can never hold.
+std::vector<std::string> lacking_of(const std::vector<Config>& configs, const Topology& topology) {
+  std::set<routing::SubnetId> known;
+  for (const TopologyRouter& router : topology.routers) known.insert(router.subnets.begin(), router.subnets.end());
+  std::vector<std::string> lacking;
+  for (const Config& config : configs) {
+    for (const routing::StaticRoute& route : static_routes_of(config)) {
+      if (!known.contains(route.from) || !known.contains(route.to)) continue;
+      for (const routing::SubnetId& subnet : route.via) {
+        if (known.contains(subnet)) continue;
+        lacking.push_back(fmt::format("{}: router.static.via: no router is on subnet {}, so {} does not reach {}: name others",
+                                      config.file, name_of(subnet), name_of(route.from), name_of(route.to)));
+      }
+    }
+  }
+  return lacking;
+}
+
+}  // namespace
+
 Result<Topology> topology_of(const std::vector<Config>& configs) {
   Topology topology;
   std::vector<routing::RouterRecord> records;
@@ -227,6 +249,8 @@ Result<Topology> topology_of(const std::vector<Config>& configs) {
   topology.warnings = strangers_of(configs, records);
   if (auto added = add_routes(topology, std::move(records), std::move(statics)); !added) return tl::unexpected(added.error());
   for (std::string& island : islands_of(topology)) topology.warnings.push_back(std::move(island));
+  const std::vector<std::string> lacking = lacking_of(configs, topology);
+  topology.problems.insert(topology.problems.begin(), lacking.begin(), lacking.end());
   if (!topology.problems.empty()) return fail(ErrorKind::usage, topology.problems.front());
   return topology;
 }

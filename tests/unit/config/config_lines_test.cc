@@ -172,6 +172,14 @@ TEST_CASE("config_lines__static_routes__whole_or_refused") {
   CHECK(to("7") == std::pair{std::optional<uint32_t>(), 7u});
   CHECK(in_static(rest + "to = -7") == "c:4: router.static.to: bad value: give a whole number from 0 to 4294967295");
   CHECK(in_static("from = 1\nto = 7\nvia = []") == "c:4: router.static.via: is empty: name the subnets or AS on the way");
+  CHECK(in_static("from = 1\nto = 7\nvia = [1]") == "c:4: router.static.via: names no other subnet than from: name the next one");
+  CHECK(in_static("from = 1\nto = 7\nvia = [3, 1]") == "c:4: router.static.via: names subnet 1 twice: name each once");
+  CHECK(in_static("from = 1\nto = 7\nvia = [3, 3]") == "c:4: router.static.via: names subnet 3 twice: name each once");
+  for (const char* via : {"[3]", "[1, 3]"}) {  // the subnet on which it begins may be left out
+    const auto config = parse_config("c", fmt::format("[[router.static]]\nfrom = 1\nto = 7\nvia = {}\n", via));
+    REQUIRE(config);
+    CHECK(config->router.static_routes.at(0).via == std::vector<uint32_t>{1, 3});
+  }
   CHECK(in_static("cost = 1") == "c:2: router.static.cost: unknown key: from, to and via are known");
   const std::string missing = "is missing: a static route has from, to and via";
   CHECK(in_static("to = 1\nvia = [1]") == "c:1: router.static.from: " + missing);

@@ -144,6 +144,13 @@ TEST_CASE("topology__reasons__static_only_and_equal") {
   CHECK(chosen(*equal, "3:1", "3:9")->reason == "as cheap as 1 other: they share");
 }
 
+TEST_CASE("topology__a_static_route_over_a_subnet_that_no_router_has__is_an_error_of_its_file") {
+  const Config a = router("a", {"1:10Gb/s", "2:10Gb/s"}, "[[router.static]]\nfrom = 1\nto = 8\nvia = [77]\n");
+  CHECK(error_of({a, router("bb", {"2:10Gb/s", "8:10Gb/s"})}) ==
+        "a: router.static.via: no router is on subnet 3:77, so 3:1 does not reach 3:8: name others");
+  CHECK(topology_of({a}));  // the rest of the network has it, perhaps
+}
+
 TEST_CASE("topology__clashes__are_errors_that_name_file_and_remedy") {
   const std::string rates = error_of({router("a", {"1:10Gb/s", "2:10Gb/s"}), router("bb", {"2:1Gb/s", "3:10Gb/s"})});
   CHECK(rates ==
