@@ -224,7 +224,7 @@ Dialler::Dialler(Site& site, const DialPlan& dial) : Process(site, false), vfs_(
     }
     plan.lists_ahead = !dial.team && (dial.options & session::option_checksum) == 0;
     plan.make_role = [this, part, is_team = dial.team.has_value()](session::Link& link, const program::RoleWish& wish) mutable {
-      part.tries_changed_again = wish.tries_changed_again && !is_team;
+      part.tries_changed_again = wish.tries_changed_again && !wish.helps;
       if (is_team) part.seat = wish.helps ? send::SourceOptions::Seat::helper : send::SourceOptions::Seat::leader;
       return program::make_source(services_, link, part);
     };

@@ -134,6 +134,33 @@ TEST_CASE("swarm__more_shared_files_than_a_member_may_have__all_end_well") {
   }
 }
 
+// What changed waits for the next session, and keeps the leader from nothing.
+TEST_CASE("swarm__team_with_many_shared_files_that_change__all_end_well") {
+  unsigned faults = 0;
+  const uint64_t seeds = std::max<uint64_t>(2, testing::seed_count(10) / 30);  // each moves some hundred megabytes
+  for (uint64_t seed = testing::first_seed(); seed < testing::first_seed() + seeds; ++seed) {
+    sim::Random random(seed * 0x7ea3 + 16);
+    TeamOptions options;
+    options.members = static_cast<uint16_t>(random.between(1, 2));
+    options.starts_within = 1ms;
+    options.tree.entries_max = 4;
+    options.more_large = 24;
+    options.limits.shared_file_bytes = random.chance(0.5) ? 4u << 20 : 1u << 30;
+    options.limits.shared_pieces = 1;
+    options.limits.window_bytes_min = 8u << 20;  // two changed files fill it
+    options.link.delay_max = 1ms;
+    options.link.rate_bytes_per_s = 10'000'000;  // most files are not read yet when they change
+    options.changes = static_cast<unsigned>(random.between(10, 20));
+    options.faults_within = 1s;
+    const TeamResult result = TeamWorld(seed, options).run();
+    INFO("seed " << seed << ", " << options.members << " members, " << result.faults << " changes, " << result.senders << " sent "
+                 << result.bytes_sent << " of " << result.bytes << " bytes");
+    CHECK(result.violation == "");
+    faults += result.faults;
+  }
+  CHECK(faults > 0);
+}
+
 // Some members bring pieces of large files to a receiver beside the first, which writes them into the same disk.
 TEST_CASE("swarm__several_receivers_of_one_disk__the_tree_arrives_whole_whoever_is_lost") {
   unsigned faults = 0, used = 0;
