@@ -23,14 +23,14 @@ class Case:
         self.lines = []
 
 
-def emulator(kernel, ram_disk, cases, console, memory_mib=1536):
-    """The command that boots the machine and has it run these cases."""
+def emulator(kernel, ram_disk, cases, console, sample=0, memory_mib=1536):
+    """The command that boots the machine and has it run these cases. `sample`: by which they choose what to try, where they do."""
     asked = ",".join(f"{case.name}:{case.limit_s}" for case in cases)
     return [
         image.program_path("qemu-system-x86_64"), "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(memory_mib),
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none",
         "-serial", f"file:{console}", "-serial", "stdio",
-        "-kernel", str(kernel), "-initrd", str(ram_disk), "-append", f"console=ttyS0 quiet panic=-1 cases={asked}",
+        "-kernel", str(kernel), "-initrd", str(ram_disk), "-append", f"console=ttyS0 quiet panic=-1 sample={sample} cases={asked}",
     ]  # fmt: skip
 
 
