@@ -230,7 +230,7 @@ TEST_CASE("peer__was_told_the_key_of_a_put__writes_nothing_into_the_pool_of_the_
   peer.settle(20ms);
   REQUIRE(peer.works == std::vector{WorkStatus::success});
   REQUIRE(std::equal(mine.begin(), mine.end(), pool.begin()));
-  mine = filled(buffer_bytes, 3);
+  std::fill(mine.begin(), mine.end(), std::byte{3});
   if (other_buffer) work.remote_address += buffer_bytes;
   REQUIRE(peer.net.post_write(peer.pair, work));
   peer.settle(20ms);
