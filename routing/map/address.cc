@@ -1,8 +1,12 @@
 #include "routing/map/address.h"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <optional>
 
 namespace ccixfer::routing {
 namespace {
@@ -40,7 +44,44 @@ bool split_node(std::string_view text, Address& out) {
 
 std::string in_brackets(const std::string& node) { return node.find(':') == std::string::npos ? node : "[" + node + "]"; }
 
+using Ip = std::array<uint8_t, 16>;  // IPv4 as ::ffff:a.b.c.d
+
+std::optional<Ip> ip_of(std::string_view node) {
+  const std::string text(node.substr(0, node.find('%')));  // without the zone
+  Ip ip{};
+  if (inet_pton(AF_INET6, text.c_str(), ip.data()) == 1) return ip;
+  ip[10] = ip[11] = 0xff;
+  if (inet_pton(AF_INET, text.c_str(), &ip[12]) == 1) return ip;
+  return std::nullopt;
+}
+
+std::string without_zeros(std::string_view port) {
+  return std::string(port.substr(std::min(port.find_first_not_of('0'), port.size())));
+}
+
 }  // namespace
+
+bool is_same(const Address& a, const Address& b) {
+  const auto ip = ip_of(a.node), other = ip_of(b.node);
+  const bool same_node = ip && other ? *ip == *other : a.node == b.node;
+  return a.subnet == b.subnet && same_node && without_zeros(a.endpoint) == without_zeros(b.endpoint);
+}
+
+bool is_host_itself(std::string_view node) {
+  if (const auto ip = ip_of(node)) {
+    const auto bytes_before = [&](size_t count) {
+      return std::count(ip->begin(), ip->begin() + static_cast<std::ptrdiff_t>(count), 0) == static_cast<std::ptrdiff_t>(count);
+    };
+    const bool is_v4 = bytes_before(10) && (*ip)[10] == 0xff && (*ip)[11] == 0xff;
+    return is_v4 ? (*ip)[12] == 127 || (*ip)[12] == 0 : bytes_before(15) && (*ip)[15] <= 1;
+  }
+  std::string name(node.substr(0, node.find_last_not_of('.') + 1));  // without the dot of the root
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string last = name.substr(name.rfind('.') + 1);  // of a name it is no number
+  const bool is_number = last.empty() || last.rfind("0x", 0) == 0 || last.find_first_not_of("0123456789") == std::string::npos;
+  return last == "localhost" || (is_number && name.find(':') == std::string::npos);
+}
 
 Result<Address> parse_address(std::string_view uri) {
   const auto bad = [&](std::string_view why) {

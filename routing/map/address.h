@@ -25,7 +25,12 @@ struct Address {
 
 [[nodiscard]] Result<Address> parse_address(std::string_view uri);  // usage
 [[nodiscard]] std::string format_address(const Address& address);
-[[nodiscard]] std::string native_uri(const Address& address, std::string_view scheme);   // tcp://NODE:ENDPOINT
+[[nodiscard]] std::string native_uri(const Address& address, std::string_view scheme);  // tcp://NODE:ENDPOINT
+// Whether both lead to the same place, however their IP addresses and ports are written.
+[[nodiscard]] bool is_same(const Address& a, const Address& b);
+// The node is the host itself that uses the address: loopback, no address at all, localhost, or a number that some parsers take for
+// one of these.
+[[nodiscard]] bool is_host_itself(std::string_view node);
 [[nodiscard]] Result<Address> address_of(SubnetId subnet, std::string_view native_uri);  // the reverse
 
 }  // namespace ccixfer::routing

@@ -127,7 +127,17 @@ bool ConnectionSetup::dial(RelayedConnection& connection, NextHop to) {
   Leg& leg = connection.legs[1];
   leg.device = hop.device;
   leg.is_end = hop.last;
-  connection.hop_uri = hop.last ? native_uri(attempt.to, devices_[hop.device].scheme) : hop.uri;
+  const std::string& scheme = devices_[hop.device].scheme;
+  // What listens on the loopback of this host is for this host. Where the device itself is there, so are all others.
+  const auto own = address_of(devices_[hop.device].subnet, devices_.uri(hop.device));
+  const bool has_ip = scheme != "shm" && scheme != "eth";
+  const bool is_on_loopback = own && (own->node.rfind("127.", 0) == 0 || own->node == "::1");
+  if (hop.last && has_ip && !is_on_loopback && is_host_itself(attempt.to.node)) {
+    note_answer(connection, Status::unreachable,
+                fmt::format("{} is no address of subnet {}:{}", attempt.to.node, attempt.to.subnet.as, attempt.to.subnet.subnet));
+    return false;
+  }
+  connection.hop_uri = hop.last ? native_uri(attempt.to, scheme) : hop.uri;
   cci::ConnectOptions how;
   how.role = ports::Role::hop;
   how.timeout = hop_dial_timeout;

@@ -28,8 +28,10 @@ std::vector<ToldDevice> Devices::told() const {
 }
 
 bool Devices::is_own(const Address& address) const {
-  return std::any_of(devices_.begin(), devices_.end(),
-                     [&](const RouterDevice& device) { return address_of(device.subnet, uri_of(device)) == address; });
+  return std::any_of(devices_.begin(), devices_.end(), [&](const RouterDevice& device) {
+    const auto own = address_of(device.subnet, uri_of(device));
+    return own && is_same(*own, address);
+  });
 }
 
 std::string Devices::node_of(uint32_t device, cci::Connection connection) const {

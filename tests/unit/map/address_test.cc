@@ -61,3 +61,28 @@ TEST_CASE("address__nodes_and_endpoints__up_to_their_lengths_and_no_longer") {
     CHECK_FALSE(taken("[a]b]:7"));
   }
 }
+
+TEST_CASE("address__same_place__however_ip_and_port_are_written") {
+  const auto same = [](const char* a, const char* b) { return is_same(parse_address(a).value(), parse_address(b).value()); };
+  CHECK(same("cci://1:2:10.0.0.1:7000", "cci://1:2:10.0.0.1:07000"));
+  CHECK(same("cci://1:2:[fe80::1]:7000", "cci://1:2:[fe80:0::1]:7000"));
+  CHECK(same("cci://1:2:[::ffff:10.0.0.1]:7000", "cci://1:2:10.0.0.1:7000"));
+  CHECK(same("cci://1:2:host:7000", "cci://1:2:host:7000"));
+  CHECK_FALSE(same("cci://1:2:10.0.0.1:7000", "cci://1:3:10.0.0.1:7000"));
+  CHECK_FALSE(same("cci://1:2:10.0.0.1:7000", "cci://1:2:10.0.0.2:7000"));
+  CHECK_FALSE(same("cci://1:2:10.0.0.1:7000", "cci://1:2:10.0.0.1:70"));
+  CHECK_FALSE(same("cci://1:2:host:7000", "cci://1:2:other:7000"));
+}
+
+TEST_CASE("address__of_the_host_itself__in_every_form") {
+  for (const char* node : {"127.0.0.1", "127.9.9.9", "0.0.0.0", "0.1.2.3", "::1", "::", "::ffff:127.0.0.1", "::1%lo", "localhost",
+                           "LocalHost.", "a.localhost", "127.1", "0", "2130706433", "0x7f.1", "0x7f000001", "017700000001", "."}) {
+    CAPTURE(node);
+    CHECK(is_host_itself(node));
+  }
+  for (const char* node : {"10.0.0.1", "192.0.2.7", "fe80::1", "fe80::1%eth0", "2001:db8::1", "::2", "host",
+                           "localhost.example.org", "n1.example.org", "7up", "::ffff:10.0.0.1"}) {
+    CAPTURE(node);
+    CHECK_FALSE(is_host_itself(node));
+  }
+}

@@ -50,6 +50,28 @@ TEST_CASE("router_refused__no_way_to_the_subnet__is_counted_as_that") {
   counted.is(RefusedAs::no_way);
 }
 
+// Somebody who may route must not reach what a router's host has for itself.
+TEST_CASE("router_refused__an_address_of_the_routers_own_host__is_not_dialled") {
+  const std::string node = GENERATE(as<std::string>{}, "127.0.0.7", "localhost", "0.0.0.0", "[::1]", "127.1");
+  Counted counted;
+  RawPeer peer(counted.site.world, counted.site.fabric, "lan1", "10.0.0.66");
+  REQUIRE(peer.connect(router, ports::Role::hop));
+  peer.say(RawPeer::usual_request("cci://1:2:" + node + ":7000"));
+  REQUIRE(peer.run([&] { return peer.last(MessageKind::connect_reply).has_value(); }, seconds(30)));
+  const auto reply = decode_connect_reply(*peer.last(MessageKind::connect_reply));
+  REQUIRE(reply);
+  CHECK(reply->status == Status::unreachable);
+  INFO(reply->reason);
+  CHECK(reply->reason.find("is no address of subnet 1:2") != std::string::npos);
+  counted.is(RefusedAs::no_answer);
+}
+
+TEST_CASE("router_refused__the_routers_own_address_in_other_words__is_still_its_own") {
+  Counted counted;
+  REQUIRE(counted.ask(RawPeer::usual_request("cci://1:1:10.0.0.1:07000")));
+  counted.is(RefusedAs::not_permitted);
+}
+
 TEST_CASE("router_refused__the_router_behind_is_dead__there_is_no_way") {
   Counted counted(2);
   counted.site.kill(1);
