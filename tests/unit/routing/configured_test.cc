@@ -126,7 +126,7 @@ TEST_CASE("router_create__memory_that_no_host_gives__is_told") {
   RouterOptions options = small();
   options.memory_bytes = uint64_t{1} << 60;
   Host host;
-  host.check_refused(options, host.devices(2), "ulimit -v");
+  host.check_refused(options, host.devices(2), "more than this host has");
 }
 
 TEST_CASE("router_create__devices__two_or_more_up_to_the_bound_each_on_its_own_subnet") {
