@@ -55,7 +55,8 @@ TEST_CASE("dialled__a_peer_refuses_and_hangs_up_at_once__its_reason_counts") {
   REQUIRE(rig.run([&] { return rig.peer_asked(); }));
   rig.post(session::Abort{ErrorKind::not_authorised, "not there"});
   rig.far->hub->turn(rig.now);
-  rig.far->transport->cut_all();
+  rig.acceptor->link.reset();
+  rig.far->hub->turn(rig.now);
   REQUIRE(rig.run_to_the_end());
   CHECK(rig.transfer->result().kind == ErrorKind::not_authorised);
   CHECK(rig.transfer->result().message.find("not there") != std::string::npos);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <string>
 #include <utility>
 
@@ -26,16 +27,17 @@ TEST_CASE("bulk_memory__more_than_this_host_has__is_told_and_nothing_is_mapped")
 }
 
 TEST_CASE("bulk_memory__beyond_a_limit_of_address_space__is_told") {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
-  rlimit low = before;
-  low.rlim_cur = 1u << 20;  // this process has more than that already, so it gets nothing
-  REQUIRE(::setrlimit(RLIMIT_AS, &low) == 0);
-  const auto made = BulkMemory::make(64u << 20);
+  const rlimit little{pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) + (256u << 20), before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_AS, &little) == 0);
+  const auto made = BulkMemory::make(size_t{1} << 30);
   REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
   REQUIRE_FALSE(made);
   CHECK(made.error().kind == ErrorKind::usage);
-  CHECK(made.error().message.find("67108864 bytes") != std::string::npos);
+  CHECK(made.error().message.find("1073741824 bytes") != std::string::npos);
   CHECK(made.error().message.find("ulimit -v") != std::string::npos);
 }
 

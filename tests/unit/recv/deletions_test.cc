@@ -225,7 +225,9 @@ TEST_CASE("deletions__no_room_for_a_backup__the_session_ends_for_want_of_space_a
   for (const char* path : {"d/gone", "d/other"}) test.has(path);
   test.listed(directory(""));
   test.left("", true);
-  test.place.files.hook = [error](std::string_view call, std::string_view) { return call == "link_at" ? -error : 0; };
+  test.place.files.hook = [error](std::string_view call, std::string_view) {
+    return call == "link_at" || call == "rename_at" ? -error : 0;
+  };
   if (makes_room) {
     CHECK(test.deletions.make_room("d") == -error);
   } else {
@@ -256,7 +258,7 @@ TEST_CASE("deletions__no_room_for_a_backup_of_what_makes_room__the_session_ends_
     test.place.decide_one(file("first", 3));
   }
   test.place.files.hook = [](std::string_view call, std::string_view name) {
-    return call == "link_at" && name == "gone~" ? -ENOSPC : 0;
+    return (call == "link_at" || call == "rename_at") && name == "gone~" ? -ENOSPC : 0;
   };
   const DecidedEntries decided = test.place.decide({entry});
   test.place.files.hook = nullptr;
