@@ -312,13 +312,14 @@ TEST_CASE("deletions__a_name_without_room_for_the_suffix_of_backups__stays_and_a
   }
 }
 
-// Another process takes the name of the backup again and again.
+// Another process takes the name of the backup again and again, where nothing can be renamed to it.
 TEST_CASE("deletions__the_name_of_the_backup_is_taken_each_time__the_file_stays_and_that_is_told") {
   Deleting test({}, archive_options, 0, true);
   test.has("gone");
   test.listed(directory(""));
   test.left("", true);
   test.place.files.hook = [](std::string_view call, std::string_view name) {
+    if (call == "rename_at") return -EXDEV;
     return call == "link_at" ? -EEXIST : call == "unlink_at" && name == "gone~" ? 1 : 0;
   };
   CHECK(test.run().empty());
