@@ -36,19 +36,6 @@ Error cannot_write(int problem, const char* what, const char* where) {
                                           is_full ? "make room there" : "give it to something that reads all of it")};
 }
 
-}  // namespace
-
-bool wait_until_ready(int fd, short events) {
-  constexpr int look_every_ms = 100;
-  for (;;) {
-    if (TurnLoop::is_told_to_end()) return false;
-    pollfd ready{fd, events, 0};
-    if (::poll(&ready, 1, look_every_ms) > 0) return true;
-  }
-}
-
-namespace {
-
 Result<void> write_all(int to, std::string_view bytes, bool stored, const char* what, const char* where) {
   while (!bytes.empty()) {
     if (!wait_until_ready(to, POLLOUT)) return tl::unexpected(told_to_end);
@@ -61,6 +48,15 @@ Result<void> write_all(int to, std::string_view bytes, bool stored, const char* 
 }
 
 }  // namespace
+
+bool wait_until_ready(int fd, short events) {
+  constexpr int look_every_ms = 100;
+  for (;;) {
+    if (TurnLoop::is_told_to_end()) return false;
+    pollfd ready{fd, events, 0};
+    if (::poll(&ready, 1, look_every_ms) > 0) return true;
+  }
+}
 
 Result<void> write_text(std::string_view text, int to, const char* what) {
   const char* const where = to == STDERR_FILENO ? "standard error" : "standard output";

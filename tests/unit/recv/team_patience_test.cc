@@ -2,10 +2,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "app/recv/team.h"
-#include "tests/unit/recv/no_team_handler.h"
-#include "tests/unit/recv/parts.h"
-#include "tests/unit/recv/place.h"
+#include "tests/unit/recv/team_parts.h"
 
 namespace ccixfer::recv {
 
@@ -14,7 +11,7 @@ using namespace test;
 namespace {
 
 // A team whose leader and helper have one file each.
-struct Rig {
+struct Rig : WithTeamParts {
   Rig() : Rig(TeamLimits{.portion_bytes = 1}) {
     for (const uint64_t index : {1u, 2u}) give(index);
     turn();
@@ -62,16 +59,6 @@ struct Rig {
   }
   [[nodiscard]] bool is_let_go() const { return far.destination->error() != nullptr; }
 
-  TemporaryDirectory temporary;
-  FaultyFiles files;
-  std::unique_ptr<Root> root = Root::open(files, temporary.path()).value();
-  SessionRoot session_root{*root, archive_options, {}};
-  JobRig jobs;
-  FakeFiles known;
-  FakeSession session;
-  NoHandler handler;
-  session::fake::Net net;
-  session::fake::Side side{net, "fake://leader", 3};
   Outbox leader{[](const session::Message&) {}};
   const TeamLimits limits;
   Team team{limits, TeamParts{jobs.jobs, session_root, known, leader, session, handler, side.entropy}};

@@ -2,10 +2,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "app/recv/team.h"
-#include "tests/unit/recv/no_team_handler.h"
-#include "tests/unit/recv/parts.h"
-#include "tests/unit/recv/place.h"
+#include "tests/unit/recv/team_parts.h"
 
 namespace ccixfer::recv {
 
@@ -15,7 +12,7 @@ namespace {
 
 constexpr uint64_t piece = session::piece_bytes;
 
-struct Rig {
+struct Rig : WithTeamParts {
   Rig() {
     REQUIRE(session_root.opened());
     Decision decision;
@@ -36,16 +33,6 @@ struct Rig {
   }
   [[nodiscard]] PieceState state(uint64_t number) { return known.find(3)->pieces()->table().state(number); }
 
-  TemporaryDirectory temporary;
-  FaultyFiles files;
-  std::unique_ptr<Root> root = Root::open(files, temporary.path()).value();
-  SessionRoot session_root{*root, archive_options, {}};
-  JobRig jobs;
-  FakeFiles known;
-  FakeSession session;
-  NoHandler handler;
-  session::fake::Net net;
-  session::fake::Side side{net, "fake://far", 2};
   Outbox leader{[](const session::Message&) {}};
   TeamLimits limits{.shared_file_bytes = piece};
   ScriptedSource nobody{side};

@@ -2,10 +2,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "app/recv/team.h"
-#include "tests/unit/recv/no_team_handler.h"
-#include "tests/unit/recv/parts.h"
-#include "tests/unit/recv/place.h"
+#include "tests/unit/recv/team_parts.h"
 
 namespace ccixfer::recv {
 
@@ -16,7 +13,7 @@ namespace {
 constexpr uint64_t piece = session::piece_bytes;
 
 // A leader that may have one file, or one piece, at a time.
-struct TeamRig {
+struct TeamRig : WithTeamParts {
   TeamRig() { REQUIRE(session_root.opened()); }
   ~TeamRig() {
     team.end({});
@@ -44,16 +41,6 @@ struct TeamRig {
 
   Instant now{};
   std::vector<session::Message> said;  // to the leader, in this turn
-  TemporaryDirectory temporary;
-  FaultyFiles files;
-  std::unique_ptr<Root> root = Root::open(files, temporary.path()).value();
-  SessionRoot session_root{*root, archive_options, {}};
-  JobRig jobs;
-  FakeFiles known;
-  FakeSession session;
-  NoHandler handler;
-  session::fake::Net net;
-  session::fake::Side side{net, "fake://leader", 3};
   Outbox leader{[this](const session::Message& message) { said.push_back(message); }};
   Team team{TeamLimits{.window_bytes_min = 10, .shared_file_bytes = piece, .shared_pieces = 1},
             TeamParts{jobs.jobs, session_root, known, leader, session, handler, side.entropy}};

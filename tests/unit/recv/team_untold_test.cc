@@ -2,12 +2,9 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "app/recv/team.h"
 #include "app/recv/untold.h"
 #include "app/session/message_wire.h"
-#include "tests/unit/recv/no_team_handler.h"
-#include "tests/unit/recv/parts.h"
-#include "tests/unit/recv/place.h"
+#include "tests/unit/recv/team_parts.h"
 
 namespace ccixfer::recv {
 
@@ -19,7 +16,7 @@ constexpr uint64_t piece = session::piece_bytes;
 constexpr uint64_t pieces = 8;
 
 // A helper that gets pieces of one shared file, and a leader to whom much is under way.
-struct Rig {
+struct Rig : WithTeamParts {
   Rig() {
     REQUIRE(session_root.opened());
     while (!leader.is_full()) leader.post(session::Alive{});
@@ -65,16 +62,6 @@ struct Rig {
   }
 
   std::vector<session::Message> said;  // to the leader
-  TemporaryDirectory temporary;
-  FaultyFiles files;
-  std::unique_ptr<Root> root = Root::open(files, temporary.path()).value();
-  SessionRoot session_root{*root, archive_options, {}};
-  JobRig jobs;
-  FakeFiles known;
-  FakeSession session;
-  NoHandler handler;
-  session::fake::Net net;
-  session::fake::Side side{net, "fake://leader", 3};
   Outbox leader{[this](const session::Message& message) { said.push_back(message); }};
   Team team{TeamLimits{.shared_file_bytes = piece},
             TeamParts{jobs.jobs, session_root, known, leader, session, handler, side.entropy}};
