@@ -335,7 +335,8 @@ bool Destination::Impl::delete_the_rest() {
 
 void Destination::Impl::on_deleted(const DeleteStep& step) {
   session_.made_progress();
-  results_.deleted(step);  // also when nobody is left to tell: --max-delete holds for all sessions of a transfer together
+  results_.deleted(step,
+                   root_.base());  // also when nobody is left to tell: --max-delete holds for all sessions of a transfer together
   if (session_.has_failed()) return;
   for (const std::string& line : step.failures) session_.tell_failure(line);
   for (const std::string& line : step.warnings) session_.warn(line);

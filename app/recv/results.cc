@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "app/recv/kept_backups.h"
+#include "app/recv/names.h"
 #include "app/session/limits.h"
 #include "app/session/receiver_words.h"
 #include "core/base/units.h"
@@ -196,7 +197,7 @@ void Results::not_listed(uint64_t failed, uint64_t vanished) {
   tally_.unlisted_vanished = vanished;
 }
 
-void Results::deleted(const DeleteStep& step) {
+void Results::deleted(const DeleteStep& step, std::string_view base) {
   const bool is_dry = (options_ & session::option_dry_run) != 0;
   if (!is_dry) record_->deleted(step.deleted.size());
   tally_.deleted = is_dry ? tally_.deleted + step.deleted.size() : record_->deleted();
@@ -205,7 +206,7 @@ void Results::deleted(const DeleteStep& step) {
   for (const Deleted& one : step.deleted) {
     if (is_dry && !record_->say_of_deletion(one.path)) continue;
     const session::EntryType type = one.is_directory ? session::EntryType::directory : session::EntryType::file;
-    const std::string name = session::item_name(one.path, type);
+    const std::string name = join_path(base, session::item_name(one.path, type));
     observer_.on_file(name, 0, is_dry ? "would-delete" : "deleted", {});
     if ((options_ & session::option_itemize) != 0) observer_.on_item({std::string(session::letters_of_deletion), name, {}});
   }

@@ -69,8 +69,8 @@ class Results {
   void not_listed(uint64_t failed, uint64_t vanished);
   // What the source could not list, by name. One that is as long as a message can hold is told as a warning.
   void unlisted(const std::string& path, std::string_view reason);
-  void unnamed(uint64_t things) { observer_.on_unnamed(things); }  // that the source could not list either
-  void deleted(const DeleteStep& step);
+  void unnamed(uint64_t things) { observer_.on_unnamed(things); }               // that the source could not list either
+  void deleted(const DeleteStep& step, std::string_view base = {});             // `base`: of the session, below the root
   [[nodiscard]] uint64_t deleted_before() const { return record_->deleted(); }  // by earlier sessions of the transfer
   [[nodiscard]] std::shared_ptr<session::KeptNames> kept_backups();             // by those sessions and this one
   void over() { tally_.over = true; }

@@ -200,7 +200,8 @@ TEST_CASE("results__deletions_of_later_sessions__count_with_the_earlier_ones") {
   later.deleted({});
   CHECK(later.tally().deleted == 2);
   step.deleted = {{"another", false}};
-  later.deleted(step);
+  later.deleted(step, "x/y");  // named as the files that are delivered are
+  CHECK(rig.notes.files["x/y/another"] == "deleted");
   CHECK(later.tally().deleted == 3);
 }
 
